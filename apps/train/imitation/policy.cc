@@ -1,16 +1,37 @@
 #include "apps/train/imitation/policy.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "base/error.h"
 #include "policy/unet/network_builder.h"
+#include "policy/unet/position_grid.h"
+#include "policy/unet/unet_config.h"
 #include "policy/unet/unet_model.h"
 
 namespace mjp::app {
 namespace {
 
 Error Usage(const std::string& text) { return Error(ExitCode::kUsage, text); }
+
+// "320x240", as pictures are called.
+std::string SizeText(int height, int width) {
+  return std::to_string(width) + "x" + std::to_string(height);
+}
+
+// After a resize config.json says a crop by the one share that it leaves of both sides.
+void CheckCrop(const ImitationShape& shape, const EncoderConfig& encoder) {
+  if (CropRatio(encoder)) return;
+  const double share = std::min((shape.crop_height + 0.5) / shape.resize_height,
+                                (shape.crop_width + 0.5) / shape.resize_width);
+  throw Usage(
+      "--crop " + SizeText(shape.crop_height, shape.crop_width) +
+      ": no crop_ratio gives it of --resize " + SizeText(shape.resize_height, shape.resize_width) +
+      "; give " +
+      SizeText(CroppedSide(shape.resize_height, share), CroppedSide(shape.resize_width, share)) +
+      ", say");
+}
 
 void SetPictures(const ImitationShape& shape, const RecordedFrames& frames,
                  UnetPolicyConfig& config) {
@@ -38,36 +59,8 @@ void SetPictures(const ImitationShape& shape, const RecordedFrames& frames,
       shape.crop_width > (resized ? shape.resize_width : camera.width)) {
     throw Usage("--crop is larger than the pictures");
   }
+  CheckCrop(shape, encoder);
 }
-
-// Initial weights, with positions of a map that need not be square.
-class WithGrid : public TensorSource {
- public:
-  WithGrid(uint64_t seed, const UnetPolicyConfig& config)
-      : weights_(MakeInitialWeights(seed)),
-        map_(config.cameras.empty() ? MapSize()
-                                    : FeatureMapSize(config.encoder, config.cameras[0])) {}
-
-  Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
-    if (!name.ends_with(".pos_grid")) return weights_->Take(name, shape);
-    Tensor grid{shape, {}};
-    const auto at = [](int i, int count) {
-      return count > 1 ? 2.0f * static_cast<float>(i) / static_cast<float>(count - 1) - 1 : -1.0f;
-    };
-    for (int y = 0; y < map_.height; ++y) {
-      for (int x = 0; x < map_.width; ++x) {
-        grid.data.push_back(at(x, map_.width));
-        grid.data.push_back(at(y, map_.height));
-      }
-    }
-    return grid;
-  }
-  void Discard(const std::string& name) override { weights_->Discard(name); }
-
- private:
-  std::unique_ptr<TensorSource> weights_;
-  MapSize map_;
-};
 
 }  // namespace
 
@@ -75,21 +68,18 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
                              const RecordedFrames& frames) {
   if (architecture.IsDit())
     throw Usage("--network dit: is trained on Push-T; leave out --dataset or --expert");
-  ArchitectureOptions base = architecture;
-  base.action_steps = 0;
-  base.execution = {};
-  Architecture policy = MakeArchitecture(base);
+  Architecture policy = MakeNetwork(architecture);
   UnetPolicyConfig& config = policy.config;
   config.state_dim = static_cast<int>(frames.state.size(1));
   config.environment_dim = static_cast<int>(frames.environment.size(1));
   config.action_dim = static_cast<int>(frames.action.size(1));
   SetPictures(shape, frames, config);
-  const int levels = static_cast<int>(config.unet.down_dims.size());
+  const int multiple = HorizonMultiple(config.unet);
   config.n_obs_steps = shape.observation_steps;
   config.horizon = shape.horizon;
-  if (config.horizon % (1 << (levels - 1)) != 0) {
-    throw Usage("--horizon must be a multiple of " + std::to_string(1 << (levels - 1)) +
-                ", for a U-Net of " + std::to_string(levels) + " levels");
+  if (config.horizon % multiple != 0) {
+    throw Usage("--horizon must be a multiple of " + std::to_string(multiple) +
+                ", for a U-Net of " + std::to_string(config.unet.down_dims.size()) + " levels");
   }
   config.n_action_steps =
       architecture.action_steps > 0 ? architecture.action_steps : config.horizon / 2;
@@ -105,11 +95,13 @@ Architecture ImitationPolicy(const ArchitectureOptions& architecture, const Imit
   Apply(architecture.execution, config, config.scheduler);
   policy.stats = frames.Statistics();
   policy.looks = frames.looks;
+  CheckLoads(policy);
   return policy;
 }
 
 NamedTensors InitialImitationWeights(const Architecture& policy, uint64_t seed) {
-  WithGrid source(seed, policy.config);
+  const std::unique_ptr<TensorSource> weights = MakeInitialWeights(seed);
+  WithPositionGrid source(*weights, policy.config);
   UnetModel initial;
   initial.config = policy.config;
   BuildNetwork(LeRobotNames(), source, initial);

@@ -1,7 +1,11 @@
 #include "apps/train/network/architectures.h"
 
+#include <utility>
+
 #include "base/error.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/dit/dit_model.h"
+#include "policy/unet/unet_config.h"
 #include "policy/unet/unet_model.h"
 #include "tasks/pusht/physics/state.h"
 #include "tasks/pusht/pictures/raster_source.h"
@@ -36,7 +40,17 @@ mjp::PredictionType PredictionOf(const std::string& name) {
 }
 
 // Options that are not of the network that was asked for.
-void CheckTransformer(const ArchitectureOptions& options) {
+void CheckNetwork(const ArchitectureOptions& options) {
+  const bool lerobot = options.name == "lerobot";
+  for (const auto& [option, given] :
+       {std::pair{"--stage-channels", !options.stage_channels.empty()},
+        std::pair{"--stem-channels", options.stem_channels > 0}}) {
+    if (lerobot && given)
+      throw mjp::Error(mjp::ExitCode::kUsage,
+                       std::string(option) +
+                           ": --network lerobot has ResNet-18, whose channels config.json cannot "
+                           "say; leave it out, or take --network compact");
+  }
   if (options.IsDit() && !options.unet_channels.empty())
     throw mjp::Error(mjp::ExitCode::kUsage,
                      "--unet-channels: --network dit has no U-Net; give --dit-hidden in its place");
@@ -92,7 +106,7 @@ std::shared_ptr<mjp::NetworkModel> Architecture::NewModel() const {
   return model;
 }
 
-Architecture MakeArchitecture(const ArchitectureOptions& options) {
+Architecture MakeNetwork(const ArchitectureOptions& options) {
   Architecture policy;
   mjp::UnetPolicyConfig& config = policy.config;
   config.cameras = {{"observation.image", 3, mjp::kPictureSize, mjp::kPictureSize}};
@@ -113,7 +127,11 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
     throw mjp::Error(mjp::ExitCode::kUsage,
                      "--network " + options.name + " is not known; choose compact, lerobot or dit");
   }
-  CheckTransformer(options);
+  CheckNetwork(options);
+  if (options.unet_channels.size() > mjp::kMostLevels) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--unet-channels: at most " + std::to_string(mjp::kMostLevels) + " levels");
+  }
   if (!options.unet_channels.empty()) config.unet.down_dims = options.unet_channels;
   if (!options.stage_channels.empty()) {
     if (options.stage_channels.size() > config.encoder.stage_strides.size()) {
@@ -124,25 +142,47 @@ Architecture MakeArchitecture(const ArchitectureOptions& options) {
     config.encoder.stage_channels = options.stage_channels;
     config.encoder.stage_strides.resize(options.stage_channels.size());
   }
-  if (options.action_steps > 0) config.n_action_steps = options.action_steps;
-  if (config.n_action_steps > config.horizon - config.FirstAction()) {
-    throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
-  }
   config.scheduler.prediction = PredictionOf(options.prediction);
-  Apply(options.execution, config, config.scheduler);
   if (options.stem_channels > 0) config.encoder.stem_channels = options.stem_channels;
   CheckChannels(config.unet.down_dims, config.unet.groups, "--unet-channels");
   CheckChannels(config.encoder.stage_channels, config.encoder.channels_per_group,
                 "--stage-channels");
   CheckChannels({config.encoder.stem_channels}, 8, "--stem-channels");
-
-  if (options.IsDit()) policy.dit = TransformerOf(options, config);
-
   const mjp::FeatureStats pixels{
       mjp::Normalization::kMinMax, {0, 0}, {float{kWorldSize}, float{kWorldSize}}};
   policy.stats.state = policy.stats.action = pixels;
   policy.stats.cameras = {{mjp::Normalization::kMeanStd, {0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}}};
   return policy;
+}
+
+Architecture MakeArchitecture(const ArchitectureOptions& options) {
+  Architecture policy = MakeNetwork(options);
+  mjp::UnetPolicyConfig& config = policy.config;
+  if (options.action_steps > 0) config.n_action_steps = options.action_steps;
+  if (config.n_action_steps > config.horizon - config.FirstAction()) {
+    throw mjp::Error(mjp::ExitCode::kUsage, "--action-steps: a chunk has fewer");
+  }
+  Apply(options.execution, config, config.scheduler);
+  if (options.IsDit()) {
+    policy.dit = TransformerOf(options, config);
+  } else if (config.horizon % mjp::HorizonMultiple(config.unet) != 0) {
+    throw mjp::Error(mjp::ExitCode::kUsage,
+                     "--unet-channels: " + std::to_string(config.unet.down_dims.size()) +
+                         " levels need a chunk of a multiple of " +
+                         std::to_string(mjp::HorizonMultiple(config.unet)) +
+                         " actions, and one has " + std::to_string(config.horizon) +
+                         "; give fewer");
+  }
+  CheckLoads(policy);
+  return policy;
+}
+
+void CheckLoads(const Architecture& policy) {
+  mjp::Checkpoint checkpoint;
+  checkpoint.config = policy.policy();
+  checkpoint.stats = policy.stats;
+  checkpoint.network = policy.NewModel();
+  mjp::CheckReadsBack(checkpoint);
 }
 
 }  // namespace mjp::app

@@ -65,8 +65,14 @@ struct Architecture {
 
 // That for the 96x96 picture of Push-T's rasteriser and the agent's position in pixels, with its
 // normalisation (256 +- 256 pixels onto +-1, picture levels onto +-1). Throws Error for a name or
-// prediction that is not known, channels that no norm can group, and options of another network.
+// prediction that is not known, channels that no norm can group, options of another network, times
+// that do not fit the network, and as CheckLoads does.
 Architecture MakeArchitecture(const ArchitectureOptions& options);
+// The same before its times and execution are known: those of `options` are not looked at.
+Architecture MakeNetwork(const ArchitectureOptions& options);
+
+// Throws Error where a checkpoint of `policy` could not be loaded as the same policy.
+void CheckLoads(const Architecture& policy);
 
 }  // namespace mjp::app
 

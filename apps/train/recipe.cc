@@ -105,8 +105,7 @@ class Run {
         saved = mjp::Now();
       }
     }
-    if (ranks_.rank() == 0) Finish(progress);
-    return Progress() >= 1;
+    return ranks_.rank() == 0 ? Finish(progress) : Progress() >= 1;
   }
 
  private:
@@ -163,19 +162,23 @@ class Run {
              << rounds_.next() - 1 << std::endl;
   }
 
-  // The last state; the last checkpoint where it is the best, or the only one.
-  void Finish(std::ostream& progress) {
+  // The last state; the last checkpoint where it is the best, or the only one. Returns whether the
+  // training is complete.
+  bool Finish(std::ostream& progress) {
     const bool whole = Progress() >= 1;
     if (whole) EndSources(progress);
     Save();  // what may not be saved is no checkpoint either
     const auto student = Student();
+    bool complete = whole;
     if (options_.rounds.count == 0) {
       mjp::WriteCheckpoint(CheckpointPath(), *student, mjp::WeightFormat::kF16);
     } else if (whole) {
       const Figures figures = rounds_.Evaluate(student, stop_);
-      if (!stop_) Keep(*student, options_.rounds.count, figures, progress);
+      complete = !stop_;
+      if (complete) Keep(*student, options_.rounds.count, figures, progress);
     }
     DrawCurves(options_.out + "/log.jsonl", options_.out + "/curves.png");
+    return complete;
   }
 
   // Without its lessons the training is not complete.

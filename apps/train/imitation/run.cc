@@ -87,8 +87,8 @@ bool ImitationRun::Train(double until, std::ostream& progress) {
     }
   }
   Save();
-  if (scorer_ && !stop_) PlayScored(progress);
-  return Progress() >= until;
+  const bool complete = !scorer_ || (!stop_ && PlayScored(progress));
+  return complete && Progress() >= until;
 }
 
 double ImitationRun::Progress() const { return ShareDone(options_, done_); }
@@ -119,16 +119,16 @@ void ImitationRun::Log(std::ostream& progress) {
   logged_ = Now();
 }
 
-// Scores the checkpoint that was saved.
-void ImitationRun::PlayScored(std::ostream& progress) {
+bool ImitationRun::PlayScored(std::ostream& progress) {
   const Score score = scorer_->Play(checkpoint(), stop_);
   logged_ = Now();
-  if (stop_) return;  // of some starts alone
+  if (stop_) return false;  // of some starts alone
   log_->Add(done_.step, done_.seconds, score);
   progress << "scored at step " << done_.step << ": success " << std::fixed << std::setprecision(1)
            << 100 * score.success << " % of " << score.episodes << ", reward "
            << std::setprecision(3) << score.reward << ", in " << std::setprecision(1)
            << score.seconds << " s" << std::defaultfloat << std::endl;
+  return true;
 }
 
 }  // namespace mjp::app

@@ -47,7 +47,8 @@ class ImitationRun {
   double Progress() const;
   void Save() const;
   void Log(std::ostream& progress);
-  void PlayScored(std::ostream& progress);
+  // Scores the checkpoint that was saved. Returns whether no stop came before the end.
+  bool PlayScored(std::ostream& progress);
 
   const TrainOptions& options_;
   const std::atomic<bool>& stop_;

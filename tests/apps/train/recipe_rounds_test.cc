@@ -57,6 +57,15 @@ TEST_F(RecipeRoundsTest, ATrainingThatIsTooShortForThemSaysSo) {
   EXPECT_THAT(progress.str(), HasSubstr("only 3 of 5 rounds were played"));
 }
 
+TEST_F(RecipeRoundsTest, ATrainingIsNotCompleteWithoutItsLastEvaluation) {
+  TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
+  options.log_every = 1;
+  EXPECT_FALSE(TrainUntil(options, "100.0 %"));
+  std::ostringstream progress;
+  EXPECT_TRUE(Train(options, never_, progress));
+  EXPECT_THAT(progress.str(), HasSubstr("round 1: "));
+}
+
 TEST_F(RecipeRoundsTest, ATrainingAnewHasRoundsOfItsOwn) {
   TrainOptions options = OptionsOfRounds("run", 1, 1, 0);
   const std::string rows = options.out + "/rounds/rows-00000.npy";

@@ -28,17 +28,27 @@ TEST(TaskTest, IsCheckedRecordedTrainedAndScored) {
   EXPECT_THAT(outcome.text, HasSubstr("saved 3 of 3 episodes"));
   const std::string train =
       std::string(MJPOLICY_TRAIN_PROGRAM) + " --dataset " + data + " --out " + run +
-      " --device cpu --threads 1 --steps 100 --log-every 50 --batch 8 --draws 4 --warmup 20 "
+      " --device cpu --threads 1 --batch 8 --draws 4 --warmup 20 "
       "--average-decay 0.98 --learning-rate 0.002 --prediction sample --validation 0.34 "
       "--horizon 8 --unet-channels 32 64 --stage-channels 32 32 --stem-channels 16 --task " +
-      cart + "--evaluate-every 1 --evaluate-episodes 2";
-  outcome = mjp_test::Run(train);
+      cart + "--evaluate-every 1 --evaluate-episodes 2 ";
+  outcome = mjp_test::Run(train + "--log-every 50 --steps 100");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, AllOf(HasSubstr("step 100  100.0 %"), HasSubstr("held out"),
                                   HasSubstr("scored at step 100: success ")));
   const std::string scores = mjp_test::ReadText(run + "/scores.csv");
   EXPECT_THAT(scores,
               AllOf(HasSubstr("step,seconds,episodes,success,reward\n"), HasSubstr("\n100,")));
+  // without its last score a training is not complete
+  const std::string longer = train + "--log-every 2 --steps 102";
+  const std::string pid = run + "/pid";
+  outcome = mjp_test::Run("{ (" + longer + " & echo $! > " + pid + "; wait $!; echo ended $?) | " +
+                          "while read -r line; do echo \"$line\"; case \"$line\" in " +
+                          "*100.0\\ %*) kill $(cat " + pid + ");; esac; done; }");
+  EXPECT_THAT(outcome.text, HasSubstr("ended 143"));
+  outcome = mjp_test::Run(longer);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("scored at step 102: success "));
   // the file's units are those of the data that it was recorded with
   outcome =
       RunMjpolicy("check " + cart + "--checkpoint " + checkpoint + " --out " + (folder / "check"));

@@ -199,9 +199,9 @@ class Run {
   void Keep(const mjp::Checkpoint& student, int round, const Figures& figures,
             std::ostream& progress) {
     const Interval interval = Wilson95(figures.successes, figures.episodes);
-    const auto best = static_cast<int>(done_.best);
-    if (interval.high >= Wilson95(best, figures.episodes).low) {
-      done_.best = std::max(best, figures.successes);
+    const Proportion now = {figures.successes, figures.episodes};
+    if (!ClearlyWorse(now, done_.best)) {
+      if (interval.low >= Wilson95(done_.best.successes, done_.best.n).low) done_.best = now;
       // first: a run killed in between plays the round again, with the same student
       Save();
       mjp::WriteCheckpoint(CheckpointPath(), student, mjp::WeightFormat::kF16);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -22,6 +23,7 @@ namespace {
 // names of Optimizer::State(), in its order
 constexpr std::array kVectors = {"weights", "average", "first_moment", "second_moment", "updates"};
 constexpr char kPrediction[] = "prediction", kProgress[] = "progress", kGenerator[] = "generator";
+constexpr int64_t kCounters = 4;  // of kProgress: step, microseconds, best successes, of episodes
 // in the header; a file of an earlier build has neither
 constexpr char kChecksum[] = "crc32", kLayout[] = "layout";
 
@@ -74,6 +76,15 @@ void CheckContent(const mjp::SafetensorsFile& file, const std::string& layout) {
                       "or give another --out");
 }
 
+// Whether these are the counters of a run. A file of an earlier build lacks the last one, so that
+// nobody knows of how many episodes its best were.
+bool AreProgress(const std::vector<int64_t>& counters) {
+  if (counters.size() != kCounters && counters.size() != kCounters - 1) return false;
+  if (std::ranges::any_of(counters, [](int64_t count) { return count < 0; })) return false;
+  return counters.size() < kCounters ||
+         (counters[2] <= counters[3] && std::in_range<int>(counters[3]));
+}
+
 // Throws Error for a generator that is not of this kind of device.
 void RestoreGenerator(const at::Device& device, const std::vector<uint8_t>& random,
                       const mjp::Error& foreign) {
@@ -107,9 +118,10 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
     writer.AddFloats(kVectors[i], {host.numel()}, values);
     sum.Add(values);
   }
-  const std::array<int64_t, 3> counters = {progress.step, std::llround(progress.seconds * 1e6),
-                                           progress.best};
-  writer.AddIntegers(kProgress, {3}, counters);
+  const std::array<int64_t, kCounters> counters = {progress.step,
+                                                   std::llround(progress.seconds * 1e6),
+                                                   progress.best.successes, progress.best.n};
+  writer.AddIntegers(kProgress, {kCounters}, counters);
   sum.Add(std::span<const int64_t>(counters));
   const std::span<const uint8_t> told = BytesOf(std::span<const char>(prediction));
   writer.AddBytes(kPrediction, {static_cast<int64_t>(told.size())}, told);
@@ -161,13 +173,14 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   const mjp::Error foreign = mjp::BadInput(
       path +
       ": is not the state of a training on this kind of device; go on there, or delete the file");
-  if (counters.size() != 3 ||
-      !std::ranges::all_of(counters, [](int64_t count) { return count >= 0; })) {
-    throw foreign;
-  }
+  if (!AreProgress(counters)) throw foreign;
   RestoreGenerator(device, file.Bytes(kGenerator), foreign);
   optimizer.Restore(state);
-  return {counters[0], static_cast<double>(counters[1]) * 1e-6, counters[2]};
+  RunProgress progress{counters[0], static_cast<double>(counters[1]) * 1e-6, {}};
+  if (counters.size() == kCounters) {
+    progress.best = {static_cast<int>(counters[2]), static_cast<int>(counters[3])};
+  }
+  return progress;
 }
 
 void SeedGenerator(const at::Device& device, uint64_t seed) {

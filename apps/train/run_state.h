@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/train/optimisation/optimizer.h"
+#include "tasks/results/statistics.h"
 
 namespace mjp::app {
 
@@ -14,7 +15,7 @@ namespace mjp::app {
 struct RunProgress {
   int64_t step = 0;
   double seconds = 0;  // spent training, over all runs that continued each other
-  int64_t best = 0;    // most successes of a round
+  Proportion best;     // of a round's episodes, those that succeeded: the best round's
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of

@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
+
+#include "base/error.h"
 
 namespace mjp::app {
 
 Interval Wilson95(int successes, int n) {
-  if (n <= 0) return {0, 1};
+  if (successes < 0 || successes > n) {
+    throw mjp::BadInput(std::to_string(successes) + " successes of " + std::to_string(n) +
+                        " are no proportion; the file that says so is damaged");
+  }
+  if (n == 0) return {0, 1};
   constexpr double z = 1.959963984540054;  // 97.5 % quantile of the normal distribution
   const double p = static_cast<double>(successes) / n;
   const double denominator = 1 + z * z / n;
@@ -15,6 +22,10 @@ Interval Wilson95(int successes, int n) {
   const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4.0 * n * n)) / denominator;
   // at the ends the bound is exact: rounding must not push it past 0 or 1
   return {successes == 0 ? 0.0 : center - half, successes == n ? 1.0 : center + half};
+}
+
+bool ClearlyWorse(const Proportion& one, const Proportion& other) {
+  return Wilson95(one.successes, one.n).high < Wilson95(other.successes, other.n).low;
 }
 
 double Quantile(std::vector<double> values, double q) {

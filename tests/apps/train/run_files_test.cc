@@ -15,6 +15,8 @@
 #include "apps/train/run_state.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "policy/checkpoint/safetensors.h"
+#include "policy/checkpoint/safetensors_writer.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -52,7 +54,7 @@ class RunStateTest : public ::testing::Test {
  protected:
   void SetUp() override {
     SeedGenerator(at::kCPU, 3);
-    SaveRunState(path_, Network().optimizer, {5, 1.5, 2}, at::kCPU, "v");
+    SaveRunState(path_, Network().optimizer, {5, 1.5, {2, 3}}, at::kCPU, "v");
   }
   static RunProgress Load(const std::string& path, Network& network) {
     return LoadRunState(path, network.optimizer, at::kCPU, "v");
@@ -68,8 +70,30 @@ TEST_F(RunStateTest, IsWhatWasSaved) {
   const RunProgress progress = Load(path_, network);
   EXPECT_EQ(progress.step, 5);
   EXPECT_EQ(progress.seconds, 1.5);
-  EXPECT_EQ(progress.best, 2);
+  EXPECT_EQ(progress.best.successes, 2);
+  EXPECT_EQ(progress.best.n, 3);
   EXPECT_EQ(network.parameters.master()[5].item<float>(), 6);
+}
+
+// It has neither a checksum nor the episodes of the best round.
+TEST_F(RunStateTest, OfAnEarlierBuildHasABestThatNobodyKnows) {
+  const SafetensorsFile file = SafetensorsFile::Read(path_);
+  SafetensorsWriter writer;
+  for (const char* name : {"weights", "average", "first_moment", "second_moment", "updates"}) {
+    const Tensor values = file.Floats(name);
+    writer.AddFloats(name, {static_cast<int64_t>(values.data.size())}, values.data);
+  }
+  for (const char* name : {"prediction", "generator"}) {
+    const std::vector<uint8_t> bytes = file.Bytes(name);
+    writer.AddBytes(name, {static_cast<int64_t>(bytes.size())}, bytes);
+  }
+  writer.AddIntegers("progress", {3}, std::vector<int64_t>{5, 1500000, 2});
+  writer.Write(dir_ / "earlier.safetensors");
+  Network network;
+  const RunProgress progress = Load(dir_ / "earlier.safetensors", network);
+  EXPECT_EQ(progress.step, 5);
+  EXPECT_EQ(progress.best.successes, 0);
+  EXPECT_EQ(progress.best.n, 0);
 }
 
 TEST_F(RunStateTest, EachFlippedBitIsSeenAndTouchesNothing) {
@@ -98,7 +122,7 @@ TEST_F(RunStateTest, WhatIsNotFiniteIsNotSaved) {
       network.optimizer.State()[vector][1] = value;
       EXPECT_THAT(ErrorOf(
                       [&] {
-                        SaveRunState(path_, network.optimizer, {6, 2, 2}, at::kCPU, "v");
+                        SaveRunState(path_, network.optimizer, {6, 2, {2, 3}}, at::kCPU, "v");
                       },
                       ExitCode::kRetryable),
                   AllOf(HasSubstr("not finite at step 6"), HasSubstr("--learning-rate")));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "tasks/results/report.h"
 
 namespace mjp::app {
@@ -26,6 +27,18 @@ TEST(Wilson95, EndsAreExact) {
   EXPECT_NEAR(Wilson95(0, 1).high, 0.793451, 1e-6);
   EXPECT_EQ(Wilson95(0, 0).low, 0.0);
   EXPECT_EQ(Wilson95(0, 0).high, 1.0);
+}
+
+TEST(Wilson95, IsOfNoMoreSuccessesThanEpisodes) {
+  EXPECT_THROW(Wilson95(900, 256), mjp::Error);
+  EXPECT_THROW(Wilson95(-1, 256), mjp::Error);
+}
+
+TEST(ClearlyWorse, ComparesSharesAndNotCounts) {
+  EXPECT_FALSE(ClearlyWorse({256, 256}, {900, 1024}));
+  EXPECT_TRUE(ClearlyWorse({300, 1024}, {250, 256}));
+  EXPECT_FALSE(ClearlyWorse({240, 256}, {245, 256}));  // chance may be why
+  EXPECT_FALSE(ClearlyWorse({0, 256}, {}));            // than nothing
 }
 
 TEST(Quantile, InterpolatesLinearly) {

@@ -127,20 +127,23 @@ PlayedLessons LessonSchool::Play(const LessonPlan& plan, const std::atomic<bool>
   }
   const datasets::Info info = InfoOf(*file_, {how_.width, how_.height});
   std::vector<RecordedFrames> lessons(static_cast<size_t>(plan.count));
-  std::atomic<int> next = 0, spared = 0;
+  std::atomic<int> next = 0, succeeded = 0, lost = 0;
   RunOnThreads(std::min(threads_, plan.count), [&](const std::atomic<bool>& failed) {
     LessonPlayer player(file_, MakeExpert(*file_), how_);
     const std::unique_ptr<Demonstrator> learner = learners ? learners() : nullptr;
     for (int i = next++; i < plan.count && !failed && !stop; i = next++) {
       const uint32_t seed = plan.seed + static_cast<uint32_t>(i);
       const Lesson lesson = learner ? player.PlayAfter(*learner, seed) : player.Play(seed);
-      spared += !lesson.needed;
-      if (lesson.taught && Seen(lesson)) lessons[i] = Recorded(*file_, lesson, info);
+      succeeded += lesson.end == LessonEnd::kSucceeded;
+      lost += lesson.end == LessonEnd::kLost;
+      if (lesson.end == LessonEnd::kTaught && Seen(lesson))
+        lessons[i] = Recorded(*file_, lesson, info);
     }
   });
   std::erase_if(lessons, [](const RecordedFrames& lesson) { return lesson.begin.empty(); });
   PlayedLessons played;
-  played.spared = spared;
+  played.succeeded = succeeded;
+  played.lost = lost;
   played.taught = static_cast<int>(lessons.size());
   if (lessons.empty()) return played;
   played.frames = Together(lessons);

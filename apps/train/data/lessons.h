@@ -25,7 +25,8 @@ struct LessonPlan {
 struct PlayedLessons {
   RecordedFrames frames;  // of the lessons that ended in success; none: not to be used
   int taught = 0;         // such lessons
-  int spared = 0;         // starts that the learner managed alone
+  int succeeded = 0;      // starts that the learner managed alone
+  int lost = 0;           // starts that the learner failed for good
 };
 
 // Plays lessons of a task file's expert.

@@ -10,10 +10,13 @@
 #include "apps/train/run_length.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "policy/timing.h"
 
 namespace mjp::app {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 
@@ -29,8 +32,20 @@ void Check(const LessonTraining& lessons, const ImitationOptions& imitation,
   }
 }
 
-// What the frames are a function of, beside the students of the rounds.
-Json DataOf(const std::string& task, const LessonTraining& lessons,
+// A hash of all numbers of `frames`. Pictures are left out: another GPU draws them a little
+// otherwise.
+std::string NumbersOf(const RecordedFrames& frames) {
+  std::string hashes;
+  for (const at::Tensor& numbers : {frames.state, frames.environment, frames.action}) {
+    const at::Tensor dense = numbers.contiguous();
+    hashes += Sha256({static_cast<const uint8_t*>(dense.const_data_ptr()), dense.nbytes()});
+  }
+  return Sha256({reinterpret_cast<const uint8_t*>(hashes.data()), hashes.size()});
+}
+
+// What a run learns from, beside the students of the rounds. `first`: the lessons before the
+// training, whose statistics normalise all.
+Json DataOf(const std::string& task, const RecordedFrames& first, const LessonTraining& lessons,
             const ImitationOptions& imitation, const TrainOptions& options) {
   const LessonOptions& how = lessons.how;
   return {{"task", task},
@@ -40,16 +55,16 @@ Json DataOf(const std::string& task, const LessonTraining& lessons,
           {"picture_every", how.picture_every},
           {"picture", {how.width, how.height}},
           {"validation", imitation.data.validation},
+          {"horizon", imitation.shape.horizon},
+          {"crop", {imitation.shape.crop_width, imitation.shape.crop_height}},
+          {"content", NumbersOf(first)},
           {"rounds", options.rounds.count},
           {"episodes", options.rounds.episodes}};
 }
 
-// The student of a round, kept for a run that goes on: the lessons of the round are a function of
-// it. Throws Error where it cannot be kept.
-std::string KeepStudent(const std::string& out, const std::string& checkpoint, int round) {
-  namespace fs = std::filesystem;
-  const fs::path kept = fs::path(out) / "students" / std::to_string(round);
-  if (fs::exists(kept)) return kept;
+// Keeps a round's student for a run that goes on: the lessons of the round are a function of it.
+// Throws Error where it cannot be kept.
+void KeepStudent(const std::string& checkpoint, const fs::path& kept) {
   const fs::path unfinished = kept.string() + ".unfinished";
   std::error_code error;
   fs::remove_all(unfinished, error);
@@ -57,12 +72,12 @@ std::string KeepStudent(const std::string& out, const std::string& checkpoint, i
   fs::copy(checkpoint, unfinished, error);
   if (!error) fs::rename(unfinished, kept, error);
   if (error) throw BadInput(kept.string() + ": cannot be made: " + error.message());
-  return kept;
 }
 
 void Say(const PlayedLessons& played, int starts, double begin, std::ostream& progress) {
   progress << "lessons: " << played.taught << " of " << starts << " starts";
-  if (played.spared > 0) progress << ", " << played.spared << " managed by the student alone";
+  if (played.succeeded > 0) progress << ", " << played.succeeded << " managed by the student alone";
+  if (played.lost > 0) progress << ", " << played.lost << " failed for good by the student";
   progress << ", in " << static_cast<int>(Now() - begin) << " s" << std::endl;
 }
 
@@ -89,14 +104,19 @@ bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imita
   }
   Say(first, plan.count, begin, progress);
   const int rounds = options.rounds.count;
-  ImitationRun run(std::move(first.frames), imitation.shape,
-                   DataOf(school.task(), lessons, imitation, options), rounds > 0, options, ranks,
+  const Json data = DataOf(school.task(), first.frames, lessons, imitation, options);
+  ImitationRun run(std::move(first.frames), imitation.shape, data, rounds > 0, options, ranks,
                    stop);
   for (int round = 1; round <= rounds; ++round) {
-    if (!run.Train(static_cast<double>(round) / (rounds + 1), progress)) return false;
+    const fs::path student = fs::path(options.out) / "students" / std::to_string(round);
+    // a round that was played is learnt from at once, also where a longer run has it later
+    if (!fs::exists(student)) {
+      if (!run.Train(static_cast<double>(round) / (rounds + 1), progress)) return false;
+      KeepStudent(run.checkpoint(), student);
+    }
     begin = Now();
     seed += static_cast<uint32_t>(plan.count);
-    plan = {options.rounds.episodes, seed, 0, KeepStudent(options.out, run.checkpoint(), round)};
+    plan = {options.rounds.episodes, seed, 0, student};
     const PlayedLessons played = school.Play(plan, stop);
     if (stop) return false;
     Say(played, plan.count, begin, progress);

@@ -61,13 +61,15 @@ Lesson LessonPlayer::PlayAfter(Demonstrator& learner, uint32_t seed) {
   RandomStream random(seed, kTakeover);
   const int steps = file_->rules().steps();
   const int takeover = steps / 3 + random.Below(steps - steps / 3 + 1);
-  lesson.needed = !Learn(learner, seed, takeover);
-  if (lesson.needed) Teach(seed, lesson);
+  if (const auto end = Learn(learner, seed, takeover)) {
+    lesson.end = *end;
+  } else {
+    Teach(seed, lesson);
+  }
   return lesson;
 }
 
-// Lets the learner play. Returns whether it succeeds, or fails for good: there is nothing to teach.
-bool LessonPlayer::Learn(Demonstrator& learner, uint32_t seed, int steps) {
+std::optional<LessonEnd> LessonPlayer::Learn(Demonstrator& learner, uint32_t seed, int steps) {
   world_.Start(seed);
   learner.Begin(seed, world_.model(), world_.data());
   std::vector<mjtNum> numbers(static_cast<size_t>(world_.action_size()));
@@ -75,9 +77,10 @@ bool LessonPlayer::Learn(Demonstrator& learner, uint32_t seed, int steps) {
   for (int step = 0; step < steps; ++step) {
     learner.Act(world_.model(), world_.data(), numbers);
     world_.Step(std::vector<float>(numbers.begin(), numbers.end()), outcome);
-    if (outcome.success || outcome.lost || !outcome.failure.empty()) return true;
+    if (outcome.success && outcome.failure.empty()) return LessonEnd::kSucceeded;
+    if (outcome.lost || !outcome.failure.empty()) return LessonEnd::kLost;
   }
-  return false;
+  return std::nullopt;
 }
 
 void LessonPlayer::Teach(uint32_t seed, Lesson& lesson) {
@@ -100,7 +103,7 @@ void LessonPlayer::Teach(uint32_t seed, Lesson& lesson) {
     world_.Step(action, outcome);
     if (outcome.success && succeeded++ == 0) left = std::min(left, options_.run_on);
   }
-  lesson.taught = outcome.success && outcome.failure.empty();
+  if (outcome.success && outcome.failure.empty()) lesson.end = LessonEnd::kTaught;
 }
 
 }  // namespace mjp::app

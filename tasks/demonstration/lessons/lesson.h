@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "datasets/recording/spool.h"
@@ -14,13 +15,20 @@
 
 namespace mjp::app {
 
+// How a lesson ends.
+enum class LessonEnd {
+  kTaught,     // by the teacher's success
+  kMissed,     // by time or failure, and the teacher had not succeeded
+  kSucceeded,  // before it began: the learner succeeded by itself
+  kLost,       // before it began: the learner failed for good
+};
+
 // What a teacher did from the start of an episode, or from where a learner had got to.
 struct Lesson {
   // As FrameMaker::Look has them, with the taught action; every picture_every-th with pictures,
-  // from a random one on.
+  // from a random one on. None of a lesson that did not begin.
   std::vector<datasets::Frame> frames;
-  bool taught = false;  // whether the lesson ends in success
-  bool needed = true;   // false: the learner succeeded by itself, and no frames
+  LessonEnd end = LessonEnd::kMissed;
 };
 
 // Plays lessons: what is executed strays from what is taught, so that the frames tell the way back
@@ -38,7 +46,8 @@ class LessonPlayer {
   Lesson PlayAfter(Demonstrator& learner, uint32_t seed);
 
  private:
-  bool Learn(Demonstrator& learner, uint32_t seed, int steps);
+  // Lets the learner play so many control steps. Returns how the episode ended before, if it did.
+  std::optional<LessonEnd> Learn(Demonstrator& learner, uint32_t seed, int steps);
   void Teach(uint32_t seed, Lesson& lesson);
 
   std::shared_ptr<const TaskFile> file_;

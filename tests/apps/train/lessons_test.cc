@@ -112,6 +112,42 @@ TEST_F(LessonsTest, ARoundAddsLessonsAndAStoppedRunGoesOn) {
   EXPECT_EQ(weights(), whole);
 }
 
+// Weights, and the statistics that normalise what they see, are of the same lessons.
+TEST_F(LessonsTest, ARunGoesOnWithItsTaskAndHorizonAlone) {
+  namespace fs = std::filesystem;
+  options_.rounds.count = 0;
+  const std::string text = ReadFile(lessons_.model, size_t{1} << 20);
+  fs::create_directory_symlink(kModels + "aloha", folder_ / "aloha");
+  lessons_.model = folder_ / "task.xml";
+  folder_.Write("task.xml", text);
+  ASSERT_TRUE(Train()) << progress_.str();
+  options_.steps = 6;
+  imitation_.shape.horizon = 16;
+  ExpectRefused("was begun with other data");
+  imitation_.shape.horizon = 8;
+  const std::string gain = "\"state_gain\" value=\"";
+  std::string other = text;
+  other.replace(other.find(gain) + gain.size(), 1, "2");
+  folder_.Write("task.xml", other);
+  ExpectRefused("was begun with other data");
+  folder_.Write("task.xml", text);
+  EXPECT_TRUE(Train());
+}
+
+TEST_F(LessonsTest, ALongerRunLearnsFromItsRoundsAtOnce) {
+  ASSERT_TRUE(Train()) << progress_.str();
+  const std::string text = progress_.str();
+  const std::string episodes = text.substr(text.rfind(" frames of "), 12);  // with the round's
+  progress_.str("");
+  options_.steps = 12;  // of which the round would be half
+  EXPECT_TRUE(Train());
+  const std::string longer = progress_.str();
+  EXPECT_THAT(longer, HasSubstr("from step 4"));
+  EXPECT_EQ(longer.find(" frames of "), longer.rfind(" frames of ")) << longer;
+  EXPECT_THAT(longer, HasSubstr(episodes));
+  EXPECT_THAT(longer, HasSubstr("step 12  100.0 %"));
+}
+
 TEST_F(LessonsTest, FramesKnowTheirPictures) {
   const LessonSchool school(lessons_.model, lessons_.how, 1);
   RecordedFrames frames = school.Play({2, 0, 0.5, ""}, stop_).frames;

@@ -15,6 +15,7 @@
 namespace mjp::app {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Ne;
 
 constexpr uint32_t kSeed = 5;
@@ -55,8 +56,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_F(LessonTest, EndsInSuccessAndIsAFunctionOfTheSeed) {
   const Lesson lesson = Player(0.001).Play(kSeed), again = Player(0.001).Play(kSeed);
-  EXPECT_TRUE(lesson.taught);
-  EXPECT_TRUE(lesson.needed);
+  EXPECT_EQ(lesson.end, LessonEnd::kTaught);
   ASSERT_EQ(lesson.frames.size(), again.frames.size());
   for (size_t i = 0; i < lesson.frames.size(); ++i) {
     EXPECT_EQ(lesson.frames[i].numbers, again.frames[i].numbers) << i;
@@ -67,7 +67,8 @@ TEST_F(LessonTest, EndsInSuccessAndIsAFunctionOfTheSeed) {
 
 TEST_F(LessonTest, WhatIsExecutedStraysFromWhatIsTaught) {
   const Lesson plain = Player(0).Play(kSeed), noisy = Player(0.002).Play(kSeed);
-  ASSERT_TRUE(plain.taught && noisy.taught);
+  ASSERT_EQ(plain.end, LessonEnd::kTaught);
+  ASSERT_EQ(noisy.end, LessonEnd::kTaught);
   constexpr size_t kReaching = 40;  // control steps into the expert's first plan
   EXPECT_EQ(Taught(plain, 0), Taught(noisy, 0));
   // the plan goes on as it was made, from beside its way
@@ -95,7 +96,6 @@ TEST_F(LessonTest, TheExpertGoesOnWhereTheLearnerStopped) {
   const Lesson plain = Player(0).Play(kSeed);
   const std::unique_ptr<Demonstrator> idle = MakeNoise(*file_);
   const Lesson lesson = Player(0).PlayAfter(*idle, kSeed);
-  EXPECT_TRUE(lesson.needed);
   ASSERT_FALSE(lesson.frames.empty());
   EXPECT_GT(Distance(State(lesson, 0), State(plain, 0)), 0.1);
   EXPECT_THAT(Taught(lesson, 0), Ne(Taught(plain, 0)));
@@ -106,11 +106,38 @@ TEST_F(LessonTest, ALearnerWhoSucceedsIsSpared) {
   int spared = 0;
   for (uint32_t seed = 0; seed < 4; ++seed) {
     const Lesson lesson = Player(0).PlayAfter(*expert, seed);
-    spared += !lesson.needed;
-    EXPECT_EQ(lesson.needed, lesson.taught) << seed;
-    EXPECT_EQ(lesson.needed, !lesson.frames.empty()) << seed;
+    spared += lesson.end == LessonEnd::kSucceeded;
+    EXPECT_THAT(lesson.end, AnyOf(LessonEnd::kSucceeded, LessonEnd::kTaught)) << seed;
+    EXPECT_EQ(lesson.end == LessonEnd::kSucceeded, lesson.frames.empty()) << seed;
   }
   EXPECT_GT(spared, 0);
+}
+
+// Drives the cart off its rail's end, where the episode has failed for good.
+class Runaway : public Demonstrator {
+ public:
+  void Begin(uint32_t, const mjModel*, const mjData*) override {}
+  void Act(const mjModel*, const mjData*, std::span<mjtNum> action) override {
+    std::ranges::fill(action, 1);
+  }
+};
+
+TEST_F(LessonTest, ALearnerWhoFailsForGoodHasNotSucceeded) {
+  const auto cart =
+      std::make_shared<const TaskFile>(std::string(MJPOLICY_SOURCE_DIR) + "/models/cart_pole.xml");
+  LessonOptions options;
+  options.width = 32;
+  options.height = 24;
+  LessonPlayer player(cart, MakeHold(*cart), options);
+  Runaway runaway;
+  int lost = 0;
+  for (uint32_t seed = 0; seed < 4; ++seed) {
+    const Lesson lesson = player.PlayAfter(runaway, seed);
+    EXPECT_NE(lesson.end, LessonEnd::kSucceeded) << seed;
+    lost += lesson.end == LessonEnd::kLost;
+    EXPECT_EQ(lesson.end == LessonEnd::kLost, lesson.frames.empty()) << seed;
+  }
+  EXPECT_GT(lost, 0);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ constexpr Row kRows[] = {
     {"--validation", kImitation},
     {"--observation-steps", kImitation},
     {"--horizon", kImitation},
-    {"--resize", kImitation},
+    {"--resize", kDataset},
     {"--crop", kImitation},
     {"--lessons", kExpert},
     {"--lesson-noise", kExpert},

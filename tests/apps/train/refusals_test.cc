@@ -78,6 +78,7 @@ TEST(OptionKindsTest, WhatAKindDoesNotReadIsRefusedByName) {
   EXPECT_THAT(RefusalOf({"--dataset", "--reflect"}),
               HasSubstr("--reflect: is not read with --dataset"));
   EXPECT_THAT(RefusalOf({"--expert", "--camera"}), HasSubstr("--camera: is not read"));
+  EXPECT_THAT(RefusalOf({"--expert", "--resize"}), HasSubstr("--resize: is not read"));
   EXPECT_THAT(RefusalOf({"--distill", "--unet-channels"}), HasSubstr("with --distill"));
   EXPECT_THAT(RefusalOf({"--distill", "--late-episodes"}), HasSubstr("with --distill"));
   EXPECT_THAT(RefusalOf({"--dataset", "--prefix-share"}), HasSubstr("with --dataset"));

@@ -42,26 +42,21 @@ class PushtExpert : public Demonstrator {
   explicit PushtExpert(const TaskFile& file)
       : controls_(file.policy().controls), scene_(BenchmarkScene(file.model())), planner_({}) {}
 
-  void Begin(uint32_t seed, const mjModel*, const mjData* data) override {
+  void Begin(uint32_t seed, const mjModel*, const mjData*) override {
     key_ = {seed, 0};
     passed_ = kExecuted;
-    before_ = scene_.Read(data);
-    target_ = {static_cast<float>(before_.agent_x), static_cast<float>(before_.agent_y)};
   }
 
-  void Act(const mjModel*, const mjData* data, std::span<mjtNum> action) override {
-    const State now = scene_.Read(data);
+  void Act(const mjModel* model, const mjData* data, std::span<mjtNum> action) override {
     if (passed_ == kExecuted) {
-      const MovingState moving = WithVelocity(before_, now, target_.x, target_.y);
       const Plan rest = key_.decision > 0 ? Advance(plan_, passed_) : Plan{};
-      plan_ = planner_.Solve(moving, key_.decision > 0 ? &rest : nullptr, key_);
+      plan_ = planner_.Solve(Moving(model, data), key_.decision > 0 ? &rest : nullptr, key_);
       ++key_.decision;
       passed_ = 0;
     }
-    target_ = plan_.Target(passed_++);
-    target_ = {std::clamp(target_.x, 0.0f, 512.0f), std::clamp(target_.y, 0.0f, 512.0f)};
-    before_ = now;
-    const double pixels[] = {target_.x, target_.y};
+    const Point target = plan_.Target(passed_++);
+    const double pixels[] = {std::clamp(target.x, 0.0f, 512.0f),
+                             std::clamp(target.y, 0.0f, 512.0f)};
     // the file says which number is which control, and its unit
     for (int i = 0; i < controls_.size(); ++i) {
       const bool is_y = controls_.quantities()[i].name == "ay";
@@ -72,13 +67,20 @@ class PushtExpert : public Demonstrator {
  private:
   static constexpr int kExecuted = 4;  // control steps of each plan
 
+  // The velocity is the engine's, whatever actions led here.
+  MovingState Moving(const mjModel* model, const mjData* data) const {
+    const auto velocity = [&](const char* name) {
+      const int joint = mj_name2id(model, mjOBJ_JOINT, name);
+      return kPixelsPerUnit * data->qvel[model->jnt_dofadr[joint]];
+    };
+    return {scene_.Read(data), velocity("ax"), velocity("ay")};
+  }
+
   const ControlBinding& controls_;
   Scene scene_;
   Planner planner_;
   PlanKey key_;
   mjp::app::Plan plan_;
-  State before_;
-  Point target_;
   int passed_ = kExecuted;  // control steps of the plan
 };
 

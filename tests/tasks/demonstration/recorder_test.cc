@@ -18,6 +18,7 @@
 #include "tasks/demonstration/stand_ins.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
 #include "tasks/pusht/physics/reset.h"
+#include "tasks/pusht/physics/scene.h"
 #include "tasks/task_code.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
@@ -215,6 +216,26 @@ TEST_F(RecorderTest, ThePushtExpertStartsAtTheBenchmarksStartsAndSolves) {
   const State start = BenchmarkStart(100000);
   EXPECT_NEAR(first.values.numbers.at(0), start.agent_x, 1e-3);
   EXPECT_NEAR(first.values.numbers.at(1), start.agent_y, 1e-3);
+}
+
+// It may begin where a learner got to, and be disturbed: what it planned says nothing of the speed.
+TEST(PushtCodeTest, TheExpertSeesHowFastTheAgentMoves) {
+  const TaskFile file(kModels + "pusht_policy.xml");
+  TaskWorld world(file);
+  MakeTaskCode(file)->Start(7, world.data());
+  const auto expert = MakeExpert(file);
+  const auto step = [&](double velocity) {
+    world.data()->qvel[world.model()->jnt_dofadr[mj_name2id(world.model(), mjOBJ_JOINT, "ax")]] =
+        velocity;
+    std::vector<mjtNum> action(2);
+    expert->Begin(0, world.model(), world.data());
+    expert->Act(world.model(), world.data(), action);
+    return action[0] - kPixelsPerUnit * world.data()->qpos[0];
+  };
+  const double coasting = 80;  // pixels until an agent of this velocity, 4 units / s, stands still
+  EXPECT_LT(std::abs(step(0)), coasting / 2);
+  EXPECT_GT(step(4), coasting / 2);
+  EXPECT_LT(step(-4), -coasting / 2);
 }
 
 TEST(PushtCodeTest, DataSetsSayTheRasteriserOfItsPictures) {

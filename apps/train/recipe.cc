@@ -74,7 +74,7 @@ class Run {
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device_, options_.architecture.Told());
+      done_ = LoadRunState(StatePath(), optimizer_, device_, Told());
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -113,9 +113,13 @@ class Run {
 
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
-  void Save() const {
-    SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.Told());
+  // What the state is of, which no weight says.
+  std::string Told() const {
+    const bool known = options_.step.prefix_share > 0;
+    return options_.architecture.Told() + (known ? " and --prefix-share" : "");
   }
+
+  void Save() const { SaveRunState(StatePath(), optimizer_, done_, device_, Told()); }
 
   double Progress() const { return ShareDone(options_, done_); }
 

@@ -81,6 +81,10 @@ TEST_F(RecipeTest, AShareOfKnownBeginningsIsAnotherTraining) {
   EXPECT_TRUE(Train(options, never_));
   EXPECT_TRUE(Train(known, never_));
   EXPECT_NE(Weights("plain"), Weights("known"));
+  options.step.prefix_share = 1;
+  EXPECT_THROW(Train(options, never_), mjp::Error);  // a finished run does not become one
+  known.step.prefix_share = 0.5;
+  EXPECT_TRUE(Train(known, never_));
   EXPECT_FALSE(mjp::LoadCheckpoint(folder_ / "plain/checkpoint")->config.trained_prefix);
 }
 

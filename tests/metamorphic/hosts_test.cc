@@ -183,6 +183,10 @@ TEST_P(HostRelationTest, ActsAsTheOriginalOrSaysWhyNot) {
     return;
   }
   const Controls controls = host.run(c);
+  if (name.starts_with("Attached") && std::string(subject.name).starts_with("PushT")) {
+    // the score goes by the names of joints and bodies, too
+    EXPECT_THAT(TakeWarnings(), ::testing::ElementsAre(HasSubstr("_coverage\" stays 0")));
+  }
   ASSERT_EQ(controls.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(controls[i], expected[i]) << "step " << i / subject.actuators.size();

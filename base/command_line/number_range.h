@@ -49,16 +49,19 @@ inline CLI::Validator WholeSeed(int bits = 64) {
 
 // For CLI::Option::transform, of an option whose type T has 64 bits or fewer: a whole number in
 // decimal digits. CLI11's conversion reads 010 as 8, 0x8 too, and takes the last number that 64
-// bits hold for every one beyond.
+// bits hold for every one beyond. A minus that an unsigned T has not is left to the option's
+// checks, which say its range.
 template <typename T>
 CLI::Validator WholeNumber() {
   const auto change = [](std::string& text) {
-    const auto value = DecimalNumber<T>(text);
-    if (!value) {
+    if (const auto value = DecimalNumber<T>(text)) {
+      text = std::to_string(*value);
+    } else if (const auto negative = DecimalNumber<int64_t>(text)) {
+      text = std::to_string(*negative);
+    } else {
       return "'" + text + "' is not a whole number from " +
              (std::is_signed_v<T> ? "-2^63 to 2^63 - 1" : "0 to 2^64 - 1");
     }
-    text = std::to_string(*value);
     return std::string();
   };
   return CLI::Validator("").operation(change);

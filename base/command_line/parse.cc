@@ -56,7 +56,9 @@ void ReadWholeNumbersAsDecimal(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = ":" + option->get_type_name();
     if (type.find(":INT") != type.npos) option->transform(WholeNumber<int64_t>());
-    if (type.find(":UINT") != type.npos) option->transform(WholeNumber<uint64_t>());
+    if (type.find(":UINT") != type.npos) {
+      option->transform(WholeNumber<uint64_t>())->check(WholeSeed());  // after the range's check
+    }
   }
   for (CLI::App* command : app.get_subcommands({})) ReadWholeNumbersAsDecimal(*command);
 }

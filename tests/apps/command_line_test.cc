@@ -124,6 +124,8 @@ class WholeNumbersTest : public testing::Test {
     CLI::App* command = app.add_subcommand("command", "");
     command->add_option("--seed", seed_)->check(WholeSeed());
     command->add_option("--size", size_);
+    command->add_option("--salt", salt_);
+    command->add_option("--port", port_)->check(CLI::Range(0u, 65535u));
     command->add_option("--shift", shift_)->type_name("PIXELS")->check(CLI::Range(-100, 100));
     command->add_option("--list", list_)->delimiter(',');
     std::vector<const char*> words = {"program"};
@@ -137,7 +139,8 @@ class WholeNumbersTest : public testing::Test {
   }
 
   int count_ = 0, shift_ = 0;
-  uint64_t seed_ = 0;
+  uint32_t port_ = 0;
+  uint64_t seed_ = 0, salt_ = 0;
   int64_t size_ = 0;
   std::vector<int> list_;
   std::string said_;
@@ -168,10 +171,12 @@ TEST_F(WholeNumbersTest, FitTheirTypeOrAreRefused) {
   EXPECT_EQ(seed_, UINT64_MAX);
   EXPECT_EQ(size_, INT64_MIN);
   for (const char* word : {"--seed=18446744073709551616", "--seed=-1", "--size=9223372036854775808",
-                           "--shift=9223372036854775808", "--list=1,2147483648"}) {
+                           "--shift=9223372036854775808", "--list=1,2147483648", "--salt=-1",
+                           "--port=-1", "--port=65536"}) {
     EXPECT_EQ(Parse({"command", word}), 1) << word;
     EXPECT_THAT(said_, HasSubstr(std::string(word, 6))) << word;
   }
+  EXPECT_THAT(said_, HasSubstr("not in range 0 to 65535"));
 }
 
 TEST_F(CommandLineTest, SeedsAndCountsAreDecimal) {

@@ -24,6 +24,7 @@ bool Workplace::Lock(const std::string& dataset) {
   if (lock_.get() < 0 && errno == ENOENT) return false;
   if (lock_.get() < 0) throw FileError("cannot create", file_);
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) throw FileError("cannot lock", file_);
     throw BadInput(dataset + ": another process writes this data set; wait for it, or end it");
   }
   struct stat status {};

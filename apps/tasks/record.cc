@@ -30,6 +30,7 @@ struct Arguments {
   RecordOptions record;
   SamplingOptions sampling;
   PolicyOptions policy;
+  const CLI::Option* hold_noise = nullptr;
   std::vector<CLI::Option*> of_planner, of_policy;  // that only these demonstrators read
 };
 
@@ -55,8 +56,9 @@ void RefuseUnread(const std::vector<CLI::Option*>& options, const std::string& r
 
 std::map<std::string, std::string> AttributesOf(const Arguments& arguments) {
   std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
-  attributes["threads"] = "1";  // one simulation for each thread
-  if (!arguments.policy.self_check) attributes["self_check"] = "0";
+  attributes["threads"] = "1";            // one simulation for each thread
+  if (arguments.hold_noise->count() > 0)  // also 0
+    attributes["hold_noise"] = std::to_string(arguments.policy.sampler.hold_noise);
   attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   return attributes;
 }
@@ -191,6 +193,7 @@ Action AddRecord(CLI::App& app) {
       ->default_str("the camera's resolution, else 320x240");
   command->add_flag("--video", arguments->record.pictures.video, "AV1 instead of PNG files");
   arguments->of_policy = AddPolicyOptions(*command, arguments->policy);
+  arguments->hold_noise = command->get_option("--hold-noise");
   command->footer(
       "Examples:\n"
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"

@@ -22,6 +22,7 @@ struct Arguments {
   RunModelOptions run;
   std::string checkpoint, video;
   PolicyOptions policy;
+  const CLI::Option* hold_noise = nullptr;
 };
 
 // One line that is rewritten on a terminal; elsewhere nothing.
@@ -77,7 +78,8 @@ int Run(Arguments& arguments) {
   arguments.run.video = VideoStem(arguments.video);
   std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
   attributes["threads"] = std::to_string(arguments.policy.threads);
-  if (!arguments.policy.self_check) attributes["self_check"] = "0";
+  if (arguments.hold_noise->count() > 0)  // also 0
+    attributes["hold_noise"] = std::to_string(arguments.policy.sampler.hold_noise);
   if (!arguments.checkpoint.empty()) {
     attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   }
@@ -110,6 +112,7 @@ Action AddRun(CLI::App& app) {
                    "Record it: .mp4, or .avi without ffmpeg; replaces a file")
       ->type_name("FILE");
   AddPolicyOptions(*command, arguments->policy);
+  arguments->hold_noise = command->get_option("--hold-noise");
   command->footer(
       "Examples:\n"
       "  mjpolicy run models/pusht_policy.xml --seconds 30\n"

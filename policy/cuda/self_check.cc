@@ -180,7 +180,7 @@ SelfCheck RunSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
 
 void RequireSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
                       const PolicyOptions& options) {
-  using Key = std::tuple<std::string, SamplerKind, Precision, int, int, int>;
+  using Key = std::tuple<std::string, SamplerKind, Precision, int, int, bool, bool, int>;
   static std::mutex mutex;
   static std::set<Key>& passed = *new std::set<Key>;
   const std::lock_guard lock(mutex);
@@ -189,6 +189,8 @@ void RequireSelfCheck(const std::shared_ptr<const Checkpoint>& checkpoint,
                    options.precision,
                    options.batch,
                    options.sampler.parallel_window,
+                   options.sampler.prefix,
+                   options.sampler.warm_start > 0,
                    options.device};
   const bool named = checkpoint->sha256.size() >= kHashDigits;  // not made in memory
   if (named && passed.contains(key)) return;

@@ -48,6 +48,7 @@ std::map<std::string, std::string> GivenAttributes(const mjp::PolicyOptions& opt
   if (sampler.parallel_window != mjp::kAutoWindow) {
     attributes["parallel"] = TextOf(sampler.parallel_window, ",", sampler.parallel_tolerance);
   }
+  if (!options.self_check) attributes["self_check"] = "0";
   if (!options.instruction.empty()) attributes["instruction"] = options.instruction;
   if (options.backend != mjp::Backend::kAuto) {
     attributes["backend"] = mjp::BackendName(options.backend);

@@ -46,7 +46,22 @@ class GivenOptionsTest : public ::testing::Test {
     return text;
   }
 
+  // The rows that are recorded of an episode.
+  std::string Recorded(const std::string& file, const std::string& more) const {
+    const std::string set = Path("set_" + std::to_string(sets_++));
+    const Outcome outcome =
+        RunMjpolicy("record " + file + " --checkpoint " + Path("policy") +
+                    " --sampler ddim --steps 3 --backend cpu --episodes 1 --max-steps 12 "
+                    "--keep all --out " +
+                    set + " " + more);
+    EXPECT_EQ(outcome.code, 0) << more << ": " << outcome.text;
+    return ReadText(set + "/data/chunk-000/file-000.parquet");
+  }
+
   mjp_test::TempDir folder_;
+
+ private:
+  mutable int sets_ = 0;
 };
 
 std::string Attribute(const std::string& key, const std::string& value) {
@@ -71,6 +86,14 @@ TEST_F(GivenOptionsTest, AZeroStandsInPlaceOfTheAttribute) {
     EXPECT_EQ(Episodes(with, option), wanted) << option << "in the plugin";
     EXPECT_EQ(Episodes(with, option + "--batch 1"), wanted) << option << "beside a batch";
   }
+}
+
+TEST_F(GivenOptionsTest, AZeroStandsInPlaceOfTheAttributeInRecordingsToo) {
+  const std::string often = Attribute("action_steps", "2");
+  const std::string with = File("with.xml", often + Attribute("hold_noise", "1"));
+  const std::string wanted = Recorded(File("without.xml", often), "");
+  EXPECT_NE(Recorded(with, ""), wanted) << "the attribute has to matter";
+  EXPECT_EQ(Recorded(with, "--hold-noise 0"), wanted);
 }
 
 }  // namespace

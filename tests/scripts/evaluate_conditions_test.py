@@ -17,7 +17,7 @@ if words == ["--version"]:
 with (here / "calls").open("a") as calls: calls.write(" ".join(words) + "\\n")
 value = lambda name: words[words.index(name) + 1]
 checkpoint = pathlib.Path(value("--checkpoint"))
-if (checkpoint / "broken").exists(): sys.exit("broken")
+if (checkpoint / "broken").exists() or (here / "broken").exists(): sys.exit("broken")
 episodes, success = int(value("--episodes")), float((checkpoint / "model").read_text())
 print(f"success  {{success:.2f}} %   ({{episodes}} of {{episodes}}, 95 % interval 1.00 to 2.00)")
 print("steps  95  (median)")
@@ -47,6 +47,7 @@ class EvaluateConditions(unittest.TestCase):
         run = subprocess.run([SCRIPT, self.folder / checkpoint, self.folder / "out", *options], capture_output=True, text=True,
                              timeout=120, env={**os.environ, "MJPOLICY": str(self.program), "JOBS": "4"})
         self.assertEqual(run.returncode, code, run.stdout + run.stderr)
+        self.said = run.stderr
         return run.stdout.splitlines()[2:], len(calls.read_text().splitlines())
 
     def test_a_finished_table_is_printed_again(self):
@@ -71,6 +72,19 @@ class EvaluateConditions(unittest.TestCase):
         self.assertTrue(all("| 6 | 70.00 |" in row for row in rows), rows)
         (self.folder / "version").write_text("2")
         self.assertEqual(self.run_script("b", "--episodes", "6"), (rows, every))
+
+    def test_scores_of_another_program_stay_until_there_are_others(self):
+        rows, every = self.run_script("a", "--episodes", "5")
+        self.assertEqual(self.said, "")
+        before = (self.folder / "out/3.txt").read_text()
+        (self.folder / "version").write_text("2")
+        (self.folder / "broken").touch()
+        self.assertEqual(self.run_script("a", "--episodes", "5", code=4), ([], every))
+        said = f"{self.folder}/out/3.txt is of another checkpoint, option or program: measured again\n"
+        self.assertIn(said, self.said)
+        self.assertEqual((self.folder / "out/3.txt").read_text(), before)
+        (self.folder / "version").write_text("1")
+        self.assertEqual(self.run_script("a", "--episodes", "5"), (rows, 0))
 
     def test_the_same_checkpoint_elsewhere_is_the_same(self):
         rows, _ = self.run_script("a", "--episodes", "5")

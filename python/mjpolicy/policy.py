@@ -104,7 +104,9 @@ class Policy:
           environment: (To, environment_dim), likewise.
           seed, decision: name the noise: seed of the episode, index of the decision in it. A number, or `count`.
 
-        An axis `count` in front of each, 1 to the policy's batch, asks for several at once.
+        An axis `count` in front of each, 1 to the policy's batch, asks for several at once. For a policy with one step,
+        one camera and no numbers, (1, 1, height, width, 3) alone is one observation; give the axis of cameras for a
+        count of 1.
 
         Returns: (H, action_dim) or (count, H, action_dim) float32, raw units. Execute
           ``chunk[shape.first_action:][:shape.action_steps]``, one per control step, or what ``Execution`` says.

@@ -31,6 +31,14 @@ int StateSize(const mjModel* model, int instance) {
   }
 }
 
+// True within the compiler of the mjData in which it finds the lengths of muscles: it makes one for
+// each of its threads, all before the one that ends the trial. It sets just these flags for them.
+bool FindsLengths(const mjModel* model) {
+  constexpr int kFlags = mjDSBL_FRICTIONLOSS | mjDSBL_CONTACT | mjDSBL_SPRING | mjDSBL_DAMPER |
+                         mjDSBL_GRAVITY | mjDSBL_ACTUATION;
+  return model->opt.disableflags == kFlags;
+}
+
 // Within the compiler -1 refuses the model. Anywhere else it would end the process: an instance
 // that cannot be made there stays null, and the control is held.
 int Init(const mjModel* model, mjData* data, int instance) {
@@ -47,8 +55,8 @@ int Init(const mjModel* model, mjData* data, int instance) {
     return true;
   });
   if (!trial) return 0;
-  // the last to be tried
-  if (!made || instance == PolicyInstances(model).back()) model_in_compiler = nullptr;
+  const bool last = !FindsLengths(model) && instance == PolicyInstances(model).back();
+  if (!made || last) model_in_compiler = nullptr;
   return made ? 0 : -1;
 }
 

@@ -1,6 +1,9 @@
 // Hosts that come by their model or their clock in another way than by compiling MJCF and starting
 // at zero: saved models, other start times, sensors or actuation switched off.
 
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +16,22 @@
 #include "plugin/policies/cache.h"
 #include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
+
+namespace mjp_test {
+namespace {
+
+// Processors that the engine believes to have; 0: as many as there are.
+int processors = 0;
+
+}  // namespace
+}  // namespace mjp_test
+
+// stands before the C library's for the engine, whose compiler takes half of the processors
+extern "C" [[gnu::visibility("default")]] long sysconf(int name) noexcept {
+  if (name == _SC_NPROCESSORS_ONLN && mjp_test::processors > 0) return mjp_test::processors;
+  static const auto of_the_system = reinterpret_cast<long (*)(int)>(dlsym(RTLD_NEXT, "sysconf"));
+  return of_the_system(name);
+}
 
 namespace mjp_test {
 namespace {
@@ -224,6 +243,24 @@ TEST_F(HostsTest, EachPolicyThatIsLeftOutIsChecked) {
   EXPECT_EQ(Compile(Xml(Basic(), "", second), &error), nullptr);
   EXPECT_THAT(error, HasSubstr("nobody"));
   TakeWarnings();
+}
+
+// whose lengths the compiler finds in several threads, each with an mjData of its own
+TEST_F(HostsTest, ModelWithMusclesIsOnlyTriedByTheCompiler) {
+  std::string xml = Xml(Basic());
+  for (const std::string name : {"m0", "m1", "m2", "m3"}) {
+    const std::string joint = "joint=\"" + name + "\"";
+    xml.insert(xml.find("</worldbody>"), "<body><joint name=\"" + name +
+                                             "\" damping=\"1\" range=\"-1 1\" limited=\"true\"/>"
+                                             "<geom size=\"0.1\" pos=\"0 9 0\"/></body>");
+    xml.insert(xml.find("</actuator>"), "<muscle " + joint + "/>");
+  }
+  processors = 8;
+  const ModelPtr model = Compile(xml);
+  processors = 0;
+  EXPECT_THAT(policy_.Take(), IsEmpty());
+  EXPECT_EQ(mjp::model_in_compiler, nullptr);
+  EXPECT_NE(Run(model.get(), 1).front(), 0);
 }
 
 // a host in which the policy cannot act hears of it once

@@ -43,8 +43,8 @@ bool FindsLengths(const mjModel* model) {
 // that cannot be made there stays null, and the control is held.
 int Init(const mjModel* model, mjData* data, int instance) {
   data->plugin_data[instance] = 0;
-  if (IsLeftOut(model, instance)) return 0;
   const bool trial = WithinCompiler(model);
+  if (IsLeftOut(model, instance) || (!trial && PoliciesLeftOut::Now())) return 0;
   const bool made = Guarded(false, [&] {
     if (PoliciesLeftOut::Now()) {
       Outline(model, instance);

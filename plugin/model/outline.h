@@ -20,7 +20,8 @@ struct Outline {
 
 // While one lives, models that are compiled on this thread have their policies left out: attributes
 // and names are checked, no checkpoint is read, and simulations of such a model move as if the
-// instance were not there. For programs that look at a model.
+// instance were not there. So do those that are made on this thread of any other model. For
+// programs that look at a model, and simulations that only draw.
 class PoliciesLeftOut {
  public:
   PoliciesLeftOut();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "plugin/model/outline.h"
 #include "plugin/pictures/look.h"
 #include "plugin/pictures/pose.h"
 
@@ -117,7 +118,10 @@ void PictureHistory::Draw(const mjModel* model, mjData* data, std::span<const mj
 
 PictureHistory::Picture& PictureHistory::Find(const mjModel* model, std::span<const mjtNum> pose) {
   if (Picture* kept = Kept(pose, look_)) return *kept;
-  if (!scratch_) scratch_.reset(mj_makeData(model));
+  if (!scratch_) {
+    const PoliciesLeftOut left_out;  // it only draws
+    scratch_.reset(mj_makeData(model));
+  }
   if (!scratch_) throw EnvironmentError("no memory to draw an earlier picture again");
   ApplyPose(model, pose, scratch_.get());
   return Add(model, scratch_.get(), pose);

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "plugin/pictures/pose.h"
 #include "tests/plugin/plugin_fixture.h"
+#include "tests/support/temp_dir.h"
 
 namespace mjp_test {
 namespace {
@@ -119,6 +121,19 @@ TEST_F(PictureHistoryTest, PicturesAreTheSameByPoseAndLook) {
   const HostPicture unknown({1, 2, 3}), like({1, 2, 3});
   EXPECT_TRUE(mjp::SamePicture(unknown, unknown));
   EXPECT_FALSE(mjp::SamePicture(unknown, like));
+}
+
+TEST_F(PictureHistoryTest, DrawsAnEarlierPoseAgainWithoutAPolicy) {
+  const std::string checkpoint = TempDir().path();  // gone once the model is compiled
+  std::filesystem::create_directory(checkpoint);
+  model_ = Compile(
+      Xml(Set("checkpoint", checkpoint) + Set("state", "ax ay") + Set("actuators", "ax ay")));
+  mjp::PictureHistory history = Make();
+  const std::vector<mjtNum> pose = Draw(history, 1);
+  history.Forget();
+  std::filesystem::remove_all(checkpoint);
+  const Poses poses = {pose};
+  EXPECT_EQ(ProbeSource::Decode(history.Frames(model_.get(), poses).data()), 1);
 }
 
 // pictures that are in the memory of the policy's GPU stay there, and decisions on them are found

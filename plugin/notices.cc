@@ -1,6 +1,7 @@
 #include "plugin/notices.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -19,6 +20,14 @@ struct Notices {
   ForkMutex mutex;
   std::set<std::pair<InstanceKey, Notice>> said;
 };
+
+// The same for a model, its copies and what was saved of it, also within the compiler.
+size_t ModelKey(const mjModel* model) {
+  const auto hash = [](const char* text, auto size) {
+    return std::hash<std::string_view>()(std::string_view(text, static_cast<size_t>(size)));
+  };
+  return hash(model->names, model->nnames) ^ (3 * hash(model->plugin_attr, model->npluginattr));
+}
 
 bool Drives(const mjModel* model, const ControlBinding& controls, int actuator) {
   const int begin = model->actuator_ctrladr[actuator];
@@ -45,13 +54,6 @@ Notices& TheNotices() {
 std::string InstanceName(const mjModel* model, int instance) {
   const char* name = mj_id2name(model, mjOBJ_PLUGIN, instance);
   return "instance " + (name ? "\"" + std::string(name) + "\"" : std::to_string(instance));
-}
-
-size_t ModelKey(const mjModel* model) {
-  const auto hash = [](const char* text, auto size) {
-    return std::hash<std::string_view>()(std::string_view(text, static_cast<size_t>(size)));
-  };
-  return hash(model->names, model->nnames) ^ (3 * hash(model->plugin_attr, model->npluginattr));
 }
 
 bool FirstNotice(const mjModel* model, int instance, Notice notice) {

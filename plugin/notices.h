@@ -3,7 +3,6 @@
 
 #include <mujoco/mujoco.h>
 
-#include <cstddef>
 #include <string>
 
 #include "plugin/model/binding.h"
@@ -29,12 +28,8 @@ enum class Notice {
   kNotRecorded
 };
 
-// Tells models apart by their names and the attributes of their plugins: the same for a model, its
-// copies and what was saved of it, also within the compiler.
-size_t ModelKey(const mjModel* model);
-
-// True the first time that it is asked about this kind and this instance of a model, or of one with
-// the same key, since it was compiled. Thread-safe.
+// True the first time that it is asked about this kind and this instance of a model since it was
+// compiled. Models are told apart by their names and the attributes of their plugins. Thread-safe.
 bool FirstNotice(const mjModel* model, int instance, Notice notice);
 
 // Forgets what was said: a model with this instance is being compiled.

@@ -136,9 +136,10 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
     throw BadInput("attribute latency is longer than the " + std::to_string(most) +
                    " control steps that a chunk lasts beyond its own decision");
   }
-  if (model->plugin_statenum[instance] != shape_.Size() ||
-      !MayRun({ModelKey(model), instance}, policy_->checkpoint(), trial_)) {
-    throw BadInput("the checkpoint is not the one that the model was compiled with; load it again");
+  if (model->plugin_statenum[instance] != shape_.Size()) {
+    throw BadInput(
+        "the model was compiled by another build of the plugin or with another checkpoint: "
+        "compile it from its XML again");
   }
   CheckActuatorsAreFree(model);
   if (label_ >= 0) {

@@ -11,6 +11,7 @@
 #include "base/data_folders.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "plugin/guard.h"
 
 namespace mjp {
 namespace {
@@ -52,9 +53,10 @@ class Cache {
 
   const uint64_t generation = ForkGeneration();
 
+  // `changed` becomes the directory where other weights of it were given out before.
   std::shared_ptr<SharedPolicy> Get(const std::string& directory,
                                     const std::vector<fs::path>& folders, PolicyOptions options,
-                                    int action_steps) {
+                                    int action_steps, std::string& changed) {
     std::lock_guard lock(mutex_);
     const bool replaced = !makers_.directory.empty();
     const fs::path found = FindCheckpointDirectory(replaced ? makers_.directory : directory,
@@ -68,6 +70,9 @@ class Cache {
       if (entry.directory == path) checkpoint = entry.checkpoint;
     }
     if (!checkpoint) checkpoint = makers_.load(path);
+    const auto [given, first] = weights_.try_emplace(path, checkpoint->sha256);
+    if (given->second != checkpoint->sha256) changed = path;
+    given->second = checkpoint->sha256;
     options.sampler.hold_noise =
         ResolveHoldNoise(options.sampler, *checkpoint,
                          action_steps > 0 ? action_steps : checkpoint->config.DecisionSteps());
@@ -82,14 +87,6 @@ class Cache {
                                                  makers_.remembered_decisions);
     entries_.push_back({path, fingerprint, options, checkpoint, policy});
     return policy;
-  }
-
-  bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling) {
-    std::lock_guard lock(mutex_);
-    const auto [entry, added] =
-        weights_.try_emplace({user, checkpoint.directory}, checkpoint.sha256);
-    if (compiling) entry->second = checkpoint.sha256;
-    return entry->second == checkpoint.sha256;
   }
 
   void SetMakers(PolicyMakers makers, const void* owner) {
@@ -124,8 +121,8 @@ class Cache {
   std::mutex mutex_;
   PolicyMakers makers_;
   const void* owner_ = nullptr;
-  std::vector<Entry> entries_;                                         // least recently used first
-  std::map<std::pair<PolicyUser, std::string>, std::string> weights_;  // by user and directory
+  std::vector<Entry> entries_;                  // least recently used first
+  std::map<std::string, std::string> weights_;  // given out last, by directory
 };
 
 Cache& TheCache() {
@@ -158,11 +155,16 @@ fs::path FindCheckpointDirectory(const std::string& directory,
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<fs::path>& folders,
                                               PolicyOptions options, int action_steps) {
-  return TheCache().Get(directory, folders, options, action_steps);
-}
-
-bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling) {
-  return TheCache().MayRun(user, checkpoint, compiling);
+  std::string changed;
+  auto policy = TheCache().Get(directory, folders, options, action_steps, changed);
+  // outside of the cache's lock: a host's handler of warnings may wait for one of its own
+  if (!changed.empty()) {
+    Warn(("the checkpoint " + changed +
+          " has changed on the disk: simulations made from now on run the new policy, those that "
+          "there are go on with the one they began with")
+             .c_str());
+  }
+  return policy;
 }
 
 void SetPolicyMakers(PolicyMakers makers) { TheCache().SetMakers(std::move(makers), nullptr); }

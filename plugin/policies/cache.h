@@ -1,7 +1,6 @@
 #ifndef PLUGIN_POLICIES_CACHE_H_
 #define PLUGIN_POLICIES_CACHE_H_
 
-#include <compare>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -35,24 +34,13 @@ std::filesystem::path FindCheckpointDirectory(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders);
 
 // The policy of the checkpoint directory that FindCheckpointDirectory finds with these options,
-// loaded once per process and again when its files have changed. Throws as it does, and Error as
+// loaded once per process and again when its files have changed; other weights than were given out
+// before are a warning of the engine, once for each change. Throws as it does, and Error as
 // LoadCheckpoint does. `action_steps`: executed per decision, 0 as the checkpoint says;
 // options.sampler.hold_noise is resolved for it.
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
                                               PolicyOptions options, int action_steps);
-
-// A policy in a model.
-struct PolicyUser {
-  size_t model = 0;  // ModelKey
-  int instance = 0;
-  auto operator<=>(const PolicyUser&) const = default;
-};
-
-// Whether `user` may run `checkpoint`: of each directory all simulations of a model run the weights
-// that its compiler tried (`compiling`), or in a process that only read the model, those that the
-// first of them found. SetPolicyMakers forgets them.
-bool MayRun(const PolicyUser& user, const Checkpoint& checkpoint, bool compiling);
 
 // How checkpoints and policies are made; tests and viewers put their own in place.
 struct PolicyMakers {

@@ -56,6 +56,7 @@ class FakePolicy : public mjp::Policy {
     seen.state.assign(input.state.begin(), input.state.end());
     seen.environment.assign(input.environment.begin(), input.environment.end());
     seen.key = input.keys[0];
+    seen.sha256 = checkpoint().sha256;
     seen.noise = mjp::NoiseNumber(options().sampler, seen.key.decision);
     {
       std::lock_guard lock(log_->mutex_);

@@ -20,6 +20,7 @@ struct SeenInput {
   std::vector<float> state, environment;
   mjp::NoiseKey key;
   uint32_t noise = 0;  // the number of its noise, as the policy's options have it
+  std::string sha256;  // of the policy's weights
 };
 
 // What a fake policy is and what it saw. One object for all policies of a test.

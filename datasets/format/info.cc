@@ -228,7 +228,8 @@ std::string InfoText(const Info& info) {
   }
   const auto all = [](int64_t episodes) { return "0:" + std::to_string(episodes); };
   Json splits = json.value("splits", Json::object());
-  if (!splits.is_object() || splits.empty() ||
+  if (!splits.is_object()) splits = Json::object();
+  if (splits.empty() ||
       splits.value("train", Json()) == all(json.value("total_episodes", int64_t{0}))) {
     splits["train"] = all(info.episodes);
   }

@@ -96,6 +96,20 @@ TEST(WriterTest, WhatElseInfoJsonSaysStays) {
   EXPECT_EQ(ReadJson(path)["splits"], (Json{{"train", "0:5"}, {"held_out", "1:2"}}));
 }
 
+TEST(WriterTest, SplitsThatAreNoneAreAllEpisodes) {
+  for (const Json& splits : {Json("train"), Json::array({"train"}), Json()}) {
+    SCOPED_TRACE(splits.dump());
+    const mjp_test::TempDir folder;
+    Record(folder / "set", "image", 0, 1);
+    const std::string path = folder / "set/meta/info.json";
+    Json info = ReadJson(path);
+    info["splits"] = splits;
+    app::WriteFileAtomically(path, info.dump());
+    Record(folder / "set", "image", 1, 2);
+    EXPECT_EQ(ReadJson(path)["splits"], (Json{{"train", "0:2"}}));
+  }
+}
+
 TEST(WriterTest, DroppedEpisodesLeaveNothing) {
   const mjp_test::TempDir folder;
   {

@@ -89,6 +89,7 @@ Store::Store(std::string folder, const Info& wanted, const CheckDataset& check)
   Dataset dataset(folder_);
   Read(dataset, wanted);
   if (check) check(dataset);
+  if (wanted.read.is_object()) info_.read.update(wanted.read);
   Resume(dataset);
 }
 

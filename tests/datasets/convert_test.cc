@@ -271,6 +271,36 @@ TEST(ConvertTest, Version2GoesOnWithTheSameSourceAlone) {
   EXPECT_EQ(ReadInfo(folder / "v3/meta/info.json").episodes, 2);
 }
 
+// also where the one that is there is of a build that made one split of all episodes
+TEST(ConvertTest, Version2GoesOnWithTheSplitsOfTheSource) {
+  const mjp_test::TempDir folder;
+  const Version2 source(folder);
+  for (const char* of : {"source", "all episodes"}) {
+    SCOPED_TRACE(of);
+    const std::string set = folder / of, path = set + "/meta/info.json";
+    ConvertOptions options{.source = source.root(),
+                           .destination = set,
+                           .task = "",
+                           .fps = 0,
+                           .state = {},
+                           .video = false,
+                           .progress = [](int64_t, int64_t) { return false; }};
+    ASSERT_EQ(Convert(options).episodes, 1);
+    Json info = ReadJson(path);
+    if (of == std::string("all episodes")) {
+      info["splits"] = {{"train", "0:1"}};
+      info.erase("licence");
+    }
+    app::WriteFileAtomically(path, info.dump());
+    options.progress = {};
+    ASSERT_EQ(Convert(options).episodes, 2);
+    info = ReadJson(path);
+    EXPECT_EQ(info["splits"], (Json{{"train", "0:1"}, {"test", "1:2"}}));
+    EXPECT_EQ(info["licence"], "mine");
+    EXPECT_EQ(info["total_episodes"], 2);
+  }
+}
+
 TEST(ConvertTest, Version2IsHeldAgainstItself) {
   const mjp_test::TempDir folder;
   const Version2 source(folder);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "datasets/dataset.h"
+#include "datasets/format/whole_numbers.h"
 #include "datasets/recording/writer.h"
 
 namespace mjp::datasets {
@@ -135,6 +136,27 @@ void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
   writer.EndEpisode();
 }
 
+// Throws Error where an array that stays integers has one that is not kept exactly. That is looked
+// for in all of them before there is a data set, to which an array of another type does not fit.
+void CheckIntegers(ArraySource& source, const Plan& plan, const ConvertOptions& options) {
+  for (size_t i = 0; i < plan.parts.size(); ++i) {
+    const Feature& feature = plan.info.features[i];
+    if (feature.dtype != "int64") continue;
+    const SourceArray& array = plan.parts[i].front();
+    for (int64_t episode = 0; episode < source.episodes(); ++episode) {
+      const std::vector<double> values = source.Read(episode, array, 0, source.Length(episode));
+      const auto beyond = std::ranges::find_if(
+          values, [](double value) { return std::abs(value) > static_cast<double>(kMostExact); });
+      if (beyond == values.end()) continue;
+      const size_t frame = static_cast<size_t>(beyond - values.begin()) / Elements(array);
+      throw BadInput(options.source + ": episode " + std::to_string(episode) + ", frame " +
+                     std::to_string(frame) + ": \"" + array.name +
+                     "\" has an integer beyond 2^53 - 1, which is not kept exactly; write it as "
+                     "float64 or smaller integers in a copy, or take the array out of it");
+    }
+  }
+}
+
 // The numbers of a frame as a data set stores them.
 double Stored(double value, const Feature& feature) {
   return feature.kind == Kind::kFloat ? static_cast<double>(static_cast<float>(value)) : value;
@@ -205,6 +227,7 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
 
 ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options) {
   const Plan plan = MakePlan(source, options);
+  CheckIntegers(source, plan, options);
   ConvertResult result{.layout = source.layout(), .episodes = 0, .frames = 0, .whole = true};
   size_t checked = 0;
   const auto check = [&](Dataset& begun) {

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/key_reader.h"
 #include "datasets/data_file.h"
+#include "datasets/format/whole_numbers.h"
 #include "datasets/pictures/png.h"
 #include "datasets/video/video.h"
 
@@ -22,7 +23,6 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr uint64_t kLargestSpool = uint64_t{1} << 42;
-constexpr int64_t kMostExact = (int64_t{1} << 53) - 1;  // further on a double may be a neighbour
 
 std::string FramesPath(const std::string& folder) { return folder + "/frames.bin"; }
 std::string EndPath(const std::string& folder) { return folder + "/episode.json"; }

@@ -148,7 +148,7 @@ TEST_F(ConvertFaultsTest, AreAllRefused) {
          Replace(action, "<f4", "<i8");
          folder_.Write("zarr/" + numbers, {reinterpret_cast<const char*>(values.data()), 240});
        },
-       {"episode 2, frame 1", "\"action\"", "int64 is taken from"}},
+       {"episode 2, frame 1", "\"action\"", "beyond 2^53 - 1", "write it as float64", "in a copy"}},
       {"no group", [&] { fs::remove(File(".zgroup")); }, {"no data set that is known"}},
       {"no arrays", [&] { fs::remove_all(File("data")); }, {"data"}},
   };
@@ -165,6 +165,20 @@ TEST_F(ConvertFaultsTest, AreAllRefused) {
       EXPECT_LT(Dataset(folder_ / "set").episodes().size(), 3u) << "looks whole";
     }
   }
+}
+
+TEST_F(ConvertFaultsTest, AnIntegerThatNoDoubleIsLeavesNothingThatKeepsItsCopyOut) {
+  std::vector<int64_t> values(30);
+  values[29] = int64_t{1} << 53;
+  Replace("data/action/.zarray", "<f4", "<i8");
+  folder_.Write("zarr/data/action/0.0", {reinterpret_cast<const char*>(values.data()), 240});
+  EXPECT_THAT(Said(), HasSubstr("episode 2, frame 5: \"action\" has an integer beyond 2^53 - 1"));
+  EXPECT_FALSE(fs::exists(folder_ / "set"));
+  const std::vector<double> copy(values.begin(), values.end());
+  Replace("data/action/.zarray", "<i8", "<f8");
+  folder_.Write("zarr/data/action/0.0", {reinterpret_cast<const char*>(copy.data()), 240});
+  EXPECT_EQ(Said(), "nothing");
+  EXPECT_EQ(Dataset(folder_ / "set").episodes().size(), 3u);
 }
 
 // the same command goes on with its own source alone, and with that to the same end

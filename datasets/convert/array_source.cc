@@ -221,6 +221,7 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
       before += elements;
     }
   }
+  TellCompared(options, source.layout(), of.index + 1, source.episodes());
 }
 
 }  // namespace

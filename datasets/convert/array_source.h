@@ -46,6 +46,16 @@ ConvertResult ConvertArrays(ArraySource& source, const ConvertOptions& options);
 // "<destination>: episode <n>: <what> is not that of <source>": it was begun from another.
 Error OtherSource(const ConvertOptions& options, int64_t episode, const std::string& what);
 
+// Thrown where a conversion is stopped while it compares what was begun with the source.
+struct StoppedComparison {
+  std::string layout;
+};
+
+// Tells options.progress, where there is one, that `done` of `total` episodes were compared. Throws
+// StoppedComparison, with the source's `layout`, where it ends the conversion.
+void TellCompared(const ConvertOptions& options, const std::string& layout, int64_t done,
+                  int64_t total);
+
 // Converts a LeRobotDataset 2.0 or 2.1.
 ConvertResult ConvertVersion2(const ConvertOptions& options);
 

@@ -23,14 +23,7 @@ bool HasHdf5(const std::string& folder) {
   return false;
 }
 
-}  // namespace
-
-Error OtherSource(const ConvertOptions& options, int64_t episode, const std::string& what) {
-  return BadInput(options.destination + ": episode " + std::to_string(episode) + ": " + what +
-                  " is not that of " + options.source + "; name another folder");
-}
-
-ConvertResult Convert(const ConvertOptions& options) {
+ConvertResult Converted(const ConvertOptions& options) {
   const std::string& source = options.source;
   std::error_code none;
   if (!fs::exists(source, none)) throw BadInput(source + ": there is no such file or folder");
@@ -56,6 +49,27 @@ ConvertResult Convert(const ConvertOptions& options) {
                                       "--fps (Push-T: 10, robomimic: 20, ALOHA: 50)");
   }
   return ConvertArrays(*arrays, options);
+}
+
+}  // namespace
+
+Error OtherSource(const ConvertOptions& options, int64_t episode, const std::string& what) {
+  return BadInput(options.destination + ": episode " + std::to_string(episode) + ": " + what +
+                  " is not that of " + options.source + "; name another folder");
+}
+
+void TellCompared(const ConvertOptions& options, const std::string& layout, int64_t done,
+                  int64_t total) {
+  if (options.progress && !options.progress(done, total)) throw StoppedComparison{layout};
+}
+
+ConvertResult Convert(const ConvertOptions& options) {
+  try {
+    return Converted(options);
+  } catch (const StoppedComparison& stopped) {
+    const Info begun = ReadInfo(options.destination + "/meta/info.json");
+    return {stopped.layout, begun.episodes, begun.frames, false};
+  }
 }
 
 }  // namespace mjp::datasets

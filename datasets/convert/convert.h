@@ -16,8 +16,9 @@ struct ConvertOptions {
   // Arrays that are put together to observation.state, such as robomimic's; empty: the layout's.
   std::vector<std::string> state;
   bool video = false;  // pictures become AV1 rather than PNG
-  // Called after each episode with those in the destination and those in the source; false ends
-  // the conversion, which the same call later goes on with.
+  // Called after each episode with those in the destination and those in the source, and before,
+  // where some are there, while they are compared, with how many are; false ends the conversion,
+  // which the same call later goes on with.
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 

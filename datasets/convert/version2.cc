@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <sstream>
 
 #include "base/error.h"
@@ -35,11 +36,13 @@ std::vector<Json> ReadLines(const std::string& path) {
   return lines;
 }
 
-bool SameBytes(const std::string& a, const std::string& b) {
+// `each` is called before each part that is compared.
+bool SameBytes(const std::string& a, const std::string& b, const std::function<void()>& each) {
   constexpr uint64_t kAtOnce = 4 << 20;
   const RegularFile left(a, kLargestVideo), right(b, kLargestVideo);
   if (left.size() != right.size()) return false;
   for (uint64_t at = 0; at < left.size(); at += kAtOnce) {
+    each();
     const uint64_t count = std::min(kAtOnce, left.size() - at);
     if (left.ReadAt(at, count) != right.ReadAt(at, count)) return false;
   }
@@ -76,6 +79,7 @@ class Version2Source {
   }
 
   const Info& info() const { return info_; }
+  std::string Layout() const { return "LeRobot " + info_.version; }
   int64_t episodes() const { return info_.episodes; }
   int64_t Length(int64_t episode) const { return lengths_[static_cast<size_t>(episode)]; }
 
@@ -92,8 +96,9 @@ class Version2Source {
       if (IsDefaultFeature(feature.name)) continue;
       bool same;
       if (feature.kind == Kind::kVideo) {
-        same =
-            SameBytes(Path(info_.video_path, of.index, feature.name), begun.VideoPath(of, feature));
+        same = SameBytes(
+            Path(info_.video_path, of.index, feature.name), begun.VideoPath(of, feature),
+            [&] { TellCompared(options, Layout(), static_cast<int64_t>(episode), episodes()); });
       } else {
         const int64_t rows = feature.kind == Kind::kImage ? 1 : of.length;
         const parquet::Column now = ReadColumn(file, feature, 0, rows, path);
@@ -103,6 +108,7 @@ class Version2Source {
       }
       if (!same) throw OtherSource(options, of.index, "\"" + feature.name + "\"");
     }
+    TellCompared(options, Layout(), static_cast<int64_t>(episode) + 1, episodes());
   }
 
   // Adds an episode to `store`.
@@ -243,8 +249,7 @@ ConvertResult ConvertVersion2(const ConvertOptions& options) {
                     ": a LeRobotDataset has its own tasks, rate, state and pictures; "
                     "leave out --task, --fps, --state and --video");
   }
-  ConvertResult result{
-      .layout = "LeRobot " + source.info().version, .episodes = 0, .frames = 0, .whole = true};
+  ConvertResult result{.layout = source.Layout(), .episodes = 0, .frames = 0, .whole = true};
   Info wanted = source.info();
   wanted.data_path = Info().data_path;
   wanted.video_path = Info().video_path;

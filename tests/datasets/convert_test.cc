@@ -19,6 +19,7 @@
 #include "tests/support/files_below.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/zarr_files.h"
 
 namespace mjp::datasets {
 namespace {
@@ -298,6 +299,38 @@ TEST(ConvertTest, Version2GoesOnWithTheSplitsOfTheSource) {
     EXPECT_EQ(info["splits"], (Json{{"train", "0:1"}, {"test", "1:2"}}));
     EXPECT_EQ(info["licence"], "mine");
     EXPECT_EQ(info["total_episodes"], 2);
+  }
+}
+
+TEST(ConvertTest, StopsWhileItComparesToo) {
+  const mjp_test::TempDir folder;
+  const Version2 source(folder);
+  mjp_test::WriteZarr(folder, "zarr");
+  for (const std::string layout : {"v2", "zarr"}) {
+    SCOPED_TRACE(layout);
+    const bool zarr = layout == "zarr";
+    std::vector<int64_t> seen;
+    ConvertOptions options{.source = zarr ? folder / "zarr" : source.root(),
+                           .destination = folder / ("set_of_" + layout),
+                           .task = zarr ? "t" : "",
+                           .fps = zarr ? 10 : 0,
+                           .state = {},
+                           .video = false,
+                           .progress = {}};
+    const int64_t whole = Convert(options).episodes;
+    const auto before = mjp_test::FilesBelow(options.destination);
+    options.progress = [&](int64_t done, int64_t total) {
+      EXPECT_EQ(total, whole);
+      seen.push_back(done);
+      return done < 1;
+    };
+    const ConvertResult stopped = Convert(options);
+    EXPECT_FALSE(stopped.whole);
+    EXPECT_EQ(stopped.episodes, whole);
+    EXPECT_EQ(stopped.layout, zarr ? "zarr" : "LeRobot v2.1");
+    // of a video, each part that was compared is a step too
+    EXPECT_EQ(seen, zarr ? std::vector<int64_t>({1}) : std::vector<int64_t>({0, 1}));
+    EXPECT_EQ(mjp_test::FilesBelow(options.destination), before);
   }
 }
 

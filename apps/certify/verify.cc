@@ -144,7 +144,8 @@ void AddLatency(const Json& stored, const Json& now, Comparisons& lines) {
 }
 
 // Whether a certificate says with which batch, and so with which window, its episodes ran. On a GPU
-// each part of earlier builds' ran with the window that was faster for its own batch.
+// each part of earlier builds' ran with the window that was faster for its own batch, and their
+// model's part ran as the model says, not with the settings.
 bool SaysBatch(const Json& certificate) { return certificate.at("settings").contains("batch"); }
 
 // All settings but the two that may be lowered, and those that earlier builds did not write.
@@ -204,7 +205,7 @@ std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now)
   AddEpisodes(stored, now, promised(same_kind && same_window), lines);
   if (stored.contains("model") || now.contains("model"))
     AddMembers("model", stored.value("model", Json::object()), now.value("model", Json::object()),
-               promised(same_kind), lines);
+               promised(same_kind && SaysBatch(stored)), lines);
   AddError(stored, now, same_device, lines);
   for (const char* member : {"asked", "answer"})
     AddHashes(std::string("refused ") + member, Texts(stored.at("refused"), member),

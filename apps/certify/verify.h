@@ -12,7 +12,8 @@ enum class Verdict {
   kEqual,
   kWithin,       // not equal, and within what docs/NUMERICS.md allows
   kNotRepeated,  // of a build, a machine or a clock, or episodes left out: only its checksum holds
-  kNotPromised,  // repeated and not equal, on another kind of processor, engine or GPU
+  kNotPromised,  // repeated and not equal, on another kind of processor, engine or GPU,
+                 // or without the batch
   kDiffers,
 };
 

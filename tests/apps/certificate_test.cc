@@ -176,5 +176,20 @@ TEST_F(CertificateTest, WithoutTheBatchAGpusDecisionsArePromisedToNobody) {
   EXPECT_THAT(Different(CompareCertificates(old, now)), testing::Contains("settings batch"));
 }
 
+// Nor, on any machine, how the model ran: earlier builds left the settings out of it.
+TEST_F(CertificateTest, WithoutTheBatchTheModelsHashIsPromisedToNobody) {
+  Json old = whole_;
+  old["model"] = {{"file", "cart_pole.xml"}, {"hash", "1"}};
+  Json now = old;
+  now["settings"]["batch"] = 3;
+  now["model"]["hash"] = "2";
+  const std::vector<Comparison> lines = CompareCertificates(old, now);
+  EXPECT_THAT(Different(lines), IsEmpty());
+  EXPECT_EQ(std::ranges::find(lines, "model hash", &Comparison::what)->verdict,
+            Verdict::kNotPromised);
+  old["settings"]["batch"] = 3;
+  EXPECT_EQ(Different(CompareCertificates(old, now)), std::vector<std::string>{"model hash"});
+}
+
 }  // namespace
 }  // namespace mjp::app

@@ -71,22 +71,6 @@ int SayDifferent(int lines, const char* more) {
   return static_cast<int>(mjp::ExitCode::kRegression);
 }
 
-// The last line, where nothing differs: "verified" only if all was repeated that can be.
-int SayVerified(const std::vector<Comparison>& lines) {
-  const auto has = [&](Verdict verdict, std::string_view what) {
-    return std::ranges::any_of(lines, [&](const Comparison& line) {
-      return line.verdict == verdict && line.what.starts_with(what);
-    });
-  };
-  if (has(Verdict::kNotRepeated, "episodes"))
-    std::printf("nothing differs; leave out --episodes to repeat all of them\n");
-  else if (has(Verdict::kNotPromised, ""))
-    std::printf("nothing differs that was promised; repeat it on a machine as the one above\n");
-  else
-    std::printf("verified\n");
-  return 0;
-}
-
 // The settings to repeat `stored` with.
 CertifyOptions RepeatedOptions(const Json& stored, const Arguments& arguments) {
   CertifyOptions options = OptionsOf(stored, arguments.verify);
@@ -128,7 +112,9 @@ int Verify(const Arguments& arguments) {
     throw;
   }
   const int different = edited + Print(lines);
-  return different > 0 ? SayDifferent(different, "") : SayVerified(lines);
+  if (different > 0) return SayDifferent(different, "");
+  std::printf("%s\n", TextWhereNothingDiffers(stored, lines).c_str());
+  return 0;
 }
 
 }  // namespace

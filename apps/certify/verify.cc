@@ -224,6 +224,22 @@ std::vector<Comparison> CompareWithoutRepeating(const Json& stored, const Json& 
   return lines;
 }
 
+std::string TextWhereNothingDiffers(const Json& stored, const std::vector<Comparison>& lines) {
+  const auto has = [&](Verdict verdict, std::string_view what) {
+    return std::ranges::any_of(lines, [&](const Comparison& line) {
+      return line.verdict == verdict && line.what.starts_with(what);
+    });
+  };
+  if (has(Verdict::kNotRepeated, "episodes"))
+    return "nothing differs; leave out --episodes to repeat all of them";
+  if (!has(Verdict::kNotPromised, "")) return "verified";
+  const bool cpu = stored.at("settings").at("backend") == "cpu";
+  const bool on_no_machine = !SaysBatch(stored) && (!cpu || has(Verdict::kNotPromised, "model"));
+  return std::string("nothing differs that was promised; ") +
+         (on_no_machine ? "it does not say with which batch its parts ran: certify the policy anew"
+                        : "repeat it on a machine as the one above");
+}
+
 const char* VerdictName(Verdict verdict) {
   switch (verdict) {
     case Verdict::kEqual:

@@ -34,6 +34,10 @@ std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now)
 // what can be derived from other members. Throws as CompareCertificates does.
 std::vector<Comparison> CompareWithoutRepeating(const Json& stored, const Json& files);
 
+// The last line of a verification of `stored` in which no line differs: "verified", or what is left
+// to do.
+std::string TextWhereNothingDiffers(const Json& stored, const std::vector<Comparison>& lines);
+
 // "equal", "within tolerance", "not repeated", "not promised", "DIFFERS".
 const char* VerdictName(Verdict verdict);
 

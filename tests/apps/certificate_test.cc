@@ -14,6 +14,8 @@
 namespace mjp::app {
 namespace {
 
+using testing::EndsWith;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -189,6 +191,25 @@ TEST_F(CertificateTest, WithoutTheBatchTheModelsHashIsPromisedToNobody) {
             Verdict::kNotPromised);
   old["settings"]["batch"] = 3;
   EXPECT_EQ(Different(CompareCertificates(old, now)), std::vector<std::string>{"model hash"});
+}
+
+TEST_F(CertificateTest, TheLastLineAdvisesWhatHelps) {
+  const auto says = [](const Json& certificate, const char* what, Verdict verdict) {
+    return TextWhereNothingDiffers(certificate, {{what, verdict, ""}});
+  };
+  Json gpus = whole_;
+  gpus["settings"]["backend"] = "cuda";
+  EXPECT_EQ(says(gpus, "decisions", Verdict::kEqual), "verified");
+  EXPECT_THAT(says(gpus, "decisions", Verdict::kNotPromised), EndsWith("certify the policy anew"));
+  EXPECT_THAT(says(whole_, "model hash", Verdict::kNotPromised),
+              EndsWith("certify the policy anew"));
+  EXPECT_THAT(says(whole_, "episodes each hash", Verdict::kNotPromised),
+              EndsWith("a machine as the one above"));
+  gpus["settings"]["batch"] = 3;
+  EXPECT_THAT(says(gpus, "decisions", Verdict::kNotPromised),
+              EndsWith("a machine as the one above"));
+  EXPECT_THAT(says(gpus, "episodes each", Verdict::kNotRepeated),
+              HasSubstr("leave out --episodes"));
 }
 
 }  // namespace

@@ -44,11 +44,10 @@ std::shared_ptr<const Checkpoint> FindCheckpoint(const Arguments& arguments, con
   return LoadCheckpoint(found.string());
 }
 
-// Draws each camera of the policy at the first start, in the size that the checkpoint has, by the
-// file's renderer.
-void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyConfig* config,
-                 EpisodeWorld& world) {
-  if (file.policy().config.cameras.empty()) return;
+// What the policy sees of the first start, in the size that the checkpoint has, by the file's
+// renderer.
+datasets::Frame LookAtStart(const Arguments& arguments, const TaskFile& file,
+                            const PolicyConfig* config, EpisodeWorld& world) {
   PictureOptions options;
   if (config && !config->cameras.empty()) {
     options.width = config->cameras[0].width;
@@ -56,7 +55,34 @@ void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyC
   }
   FrameMaker frames(file, options);
   world.Start(arguments.seed);
-  const datasets::Frame frame = frames.Look(world);
+  return frames.Look(world);
+}
+
+// Writes the picture of each camera of the policy at the first start. Adds to `misfits` where the
+// renderer refuses those of the checkpoint, to `warnings` where the checkpoint names no size.
+void DrawCameras(const Arguments& arguments, const TaskFile& file, const PolicyConfig* config,
+                 EpisodeWorld& world, std::vector<std::string>& warnings,
+                 std::vector<std::string>& misfits) {
+  if (file.policy().config.cameras.empty()) return;
+  datasets::Frame frame;
+  try {
+    frame = LookAtStart(arguments, file, config, world);
+  } catch (const Error& error) {
+    const bool refused = error.code() == ExitCode::kBadInput;
+    if (!refused && error.code() != ExitCode::kEnvironment) throw;
+    std::printf("pictures        none: %s\n", error.what());
+    if (!refused) return;  // no OpenGL here: no fault of the file
+    if (config && !config->cameras.empty()) {
+      misfits.push_back("the file's renderer does not draw the checkpoint's pictures of " +
+                        std::to_string(config->cameras[0].width) + " x " +
+                        std::to_string(config->cameras[0].height) + " pixels");
+    } else {
+      warnings.push_back(
+          "the file's renderer refuses pictures of the camera's own size; give a "
+          "--checkpoint with cameras to try those of the policy");
+    }
+    return;
+  }
   std::error_code code;
   std::filesystem::create_directories(arguments.out, code);
   if (code) {
@@ -103,17 +129,12 @@ int Run(const Arguments& arguments) {
               TermTable(rows).c_str());
   std::vector<std::string> warnings = TermWarnings(rows);
   if (checkpoint) CompareLooks(file, *checkpoint, warnings);
-  for (const std::string& warning : warnings) std::printf("warning         %s\n", warning.c_str());
   std::vector<std::string> misfits;
   if (checkpoint) misfits = Misfits(file, checkpoint->config);
+  const PolicyConfig* config = checkpoint ? &checkpoint->config : nullptr;
+  DrawCameras(arguments, file, config, world, warnings, misfits);
+  for (const std::string& warning : warnings) std::printf("warning         %s\n", warning.c_str());
   for (const std::string& misfit : misfits) std::printf("error           %s\n", misfit.c_str());
-  try {
-    DrawCameras(arguments, file, checkpoint ? &checkpoint->config : nullptr, world);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kEnvironment) throw;
-    std::printf("pictures        none: %s\n",
-                error.what());  // no OpenGL here: no fault of the file
-  }
   std::printf("verdict         %s\n", !misfits.empty()    ? "the checkpoint does not fit the file"
                                       : !warnings.empty() ? "fits, with the warnings above"
                                                           : "nothing looks wrong");

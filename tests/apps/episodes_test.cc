@@ -1,6 +1,8 @@
 // Episodes of Push-T as they have been since their hashes were stored: by the batch, the plugin,
 // the original engine, under disturbances, in shards.
 
+#include <gmock/gmock.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -15,6 +17,8 @@ namespace {
 
 using mjp_test::Outcome;
 using mjp_test::RunMjpolicy;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr char kWhole[] = "--temperature 1 --action-steps 8 ";  // chunks, from all of the noise
 constexpr char kNoisy[] = "--temperature 1 ";
@@ -134,6 +138,31 @@ TEST_F(EpisodesTest, AFileIsDrawnByTheRasteriser) {
                         " --checkpoint " MJPOLICY_SOURCE_DIR
                         "/assets/pusht_image --backend cpu --steps 1 --seconds 0.5");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
+}
+
+// which draws pictures of 96 x 96 alone
+TEST_F(EpisodesTest, AFileWhosePicturesTheRasteriserRefusesIsCheckedToItsEnd) {
+  const std::string models = MJPOLICY_SOURCE_DIR "/models/", checkpoint = Path("wide");
+  std::string xml = mjp_test::ReadText(models + "pusht_policy.xml");
+  xml.replace(xml.find("pusht.xml"), 9, models + "pusht.xml");
+  xml.replace(xml.find("pusht_image"), 11, checkpoint);
+  xml.insert(xml.find("<config key=\"period\""), "<config key=\"renderer\" value=\"raster\"/>");
+  std::ofstream(Path("raster.xml")) << xml;
+  const std::string check = "check " + Path("raster.xml") + " --resets 2 --out " + Path("check");
+  const std::string refused = "pictures        none: renderer \"raster\"";
+  Outcome outcome = RunMjpolicy(check);
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr(refused), HasSubstr("give a --checkpoint"),
+                                  HasSubstr("verdict         fits, with the warnings above")));
+
+  outcome = RunMjpolicy("random-checkpoint " + checkpoint +
+                        " --state 2 --action 2 --picture 128x96 --range 512");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  outcome = RunMjpolicy(check);
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr(refused),
+                                  HasSubstr("does not draw the checkpoint's pictures of 128 x 96"),
+                                  HasSubstr("verdict         the checkpoint does not fit")));
 }
 
 }  // namespace

@@ -136,6 +136,19 @@ void AddEpisodes(const Json& stored, const Json& now, Verdict otherwise, Compari
                          std::to_string(before.size()) + " episodes, by --episodes"});
 }
 
+// Its file is the same everywhere; what else differs is as `otherwise` says.
+void AddModel(const Json& stored, const Json& now, Verdict otherwise, Comparisons& lines) {
+  Json was = stored.value("model", Json::object()), is = now.value("model", Json::object());
+  if (was.empty() && is.empty()) return;
+  constexpr char kFile[] = "sha256";
+  const auto file = [&](const Json& part) {
+    return Json{{kFile, part.value(kFile, Json("absent"))}};
+  };
+  AddMembers("model", file(was), file(is), Verdict::kDiffers, lines);
+  was.erase(kFile), is.erase(kFile);
+  AddMembers("model", was, is, otherwise, lines);
+}
+
 void AddLatency(const Json& stored, const Json& now, Comparisons& lines) {
   const Json &was = stored.at("latency"), &is = now.at("latency");
   AddMembers("latency", was, is, Verdict::kNotRepeated, lines);
@@ -203,9 +216,7 @@ std::vector<Comparison> CompareCertificates(const Json& stored, const Json& now)
   AddHashes("decisions", Texts(stored.at("decisions"), nullptr),
             Texts(now.at("decisions"), nullptr), promised(same_device && same_window), lines);
   AddEpisodes(stored, now, promised(same_kind && same_window), lines);
-  if (stored.contains("model") || now.contains("model"))
-    AddMembers("model", stored.value("model", Json::object()), now.value("model", Json::object()),
-               promised(same_kind && SaysBatch(stored)), lines);
+  AddModel(stored, now, promised(same_kind && SaysBatch(stored)), lines);
   AddError(stored, now, same_device, lines);
   for (const char* member : {"asked", "answer"})
     AddHashes(std::string("refused ") + member, Texts(stored.at("refused"), member),

@@ -181,7 +181,7 @@ TEST_F(CertificateTest, WithoutTheBatchAGpusDecisionsArePromisedToNobody) {
 // Nor, on any machine, how the model ran: earlier builds left the settings out of it.
 TEST_F(CertificateTest, WithoutTheBatchTheModelsHashIsPromisedToNobody) {
   Json old = whole_;
-  old["model"] = {{"file", "cart_pole.xml"}, {"hash", "1"}};
+  old["model"] = {{"sha256", "f"}, {"hash", "1"}};
   Json now = old;
   now["settings"]["batch"] = 3;
   now["model"]["hash"] = "2";
@@ -189,8 +189,11 @@ TEST_F(CertificateTest, WithoutTheBatchTheModelsHashIsPromisedToNobody) {
   EXPECT_THAT(Different(lines), IsEmpty());
   EXPECT_EQ(std::ranges::find(lines, "model hash", &Comparison::what)->verdict,
             Verdict::kNotPromised);
+  now["model"]["sha256"] = "e";
+  EXPECT_EQ(Different(CompareCertificates(old, now)), std::vector<std::string>{"model sha256"});
   old["settings"]["batch"] = 3;
-  EXPECT_EQ(Different(CompareCertificates(old, now)), std::vector<std::string>{"model hash"});
+  EXPECT_EQ(Different(CompareCertificates(old, now)),
+            (std::vector<std::string>{"model sha256", "model hash"}));
 }
 
 TEST_F(CertificateTest, TheLastLineAdvisesWhatHelps) {

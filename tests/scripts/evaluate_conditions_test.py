@@ -11,9 +11,6 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/evaluate-conditi
 FAKE = f"""#!{sys.executable}
 import os, pathlib, sys
 words, here = sys.argv[1:], pathlib.Path(__file__).parent
-if words == ["--version"]:
-    print("mjpolicy", (here / "version").read_text())
-    sys.exit(0)
 with (here / "calls").open("a") as calls: calls.write(" ".join(words) + "\\n")
 value = lambda name: words[words.index(name) + 1]
 checkpoint = pathlib.Path(value("--checkpoint"))
@@ -30,10 +27,12 @@ class EvaluateConditions(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.program = self.folder / "mjpolicy"
-        self.program.write_text(FAKE)
-        self.program.chmod(0o755)
-        (self.folder / "version").write_text("1")
+        self.build("1")
         self.checkpoint("a", 50)
+
+    def build(self, number):
+        self.program.write_text(f"{FAKE}# build {number}\n")
+        self.program.chmod(0o755)
 
     def checkpoint(self, name, success):
         (self.folder / name).mkdir(exist_ok=True)
@@ -70,20 +69,20 @@ class EvaluateConditions(unittest.TestCase):
         self.checkpoint("b", 70)  # trained on
         rows, ran = self.run_script("b", "--episodes", "6")
         self.assertTrue(all("| 6 | 70.00 |" in row for row in rows), rows)
-        (self.folder / "version").write_text("2")
+        self.build("2")
         self.assertEqual(self.run_script("b", "--episodes", "6"), (rows, every))
 
     def test_scores_of_another_program_stay_until_there_are_others(self):
         rows, every = self.run_script("a", "--episodes", "5")
         self.assertEqual(self.said, "")
         before = (self.folder / "out/3.txt").read_text()
-        (self.folder / "version").write_text("2")
+        self.build("2")
         (self.folder / "broken").touch()
         self.assertEqual(self.run_script("a", "--episodes", "5", code=4), ([], every))
         said = f"{self.folder}/out/3.txt is of another checkpoint, option or program: measured again\n"
         self.assertIn(said, self.said)
         self.assertEqual((self.folder / "out/3.txt").read_text(), before)
-        (self.folder / "version").write_text("1")
+        self.build("1")
         self.assertEqual(self.run_script("a", "--episodes", "5"), (rows, 0))
 
     def test_the_same_checkpoint_elsewhere_is_the_same(self):

@@ -79,7 +79,7 @@ std::map<std::string, std::string> PluginAttributes(const EvaluationOptions& opt
   if (options.replan_after > 0) attributes["replan_after"] = TextOf(options.replan_after);
   // a policy without a sampler refuses those of one
   if (options.policy.sampler.kind == mjp::SamplerKind::kAuto) {
-    for (const char* name : {"steps", "temperature", "hold_noise"}) attributes.erase(name);
+    for (const char* name : {"steps", "temperature"}) attributes.erase(name);
   }
   return attributes;
 }

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string>
 
+#include "policy/checkpoint/checkpoint_writer.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/program.h"
 #include "tests/support/renderer.h"
 
@@ -94,6 +96,24 @@ TEST_F(GivenOptionsTest, AZeroStandsInPlaceOfTheAttributeInRecordingsToo) {
   const std::string wanted = Recorded(File("without.xml", often), "");
   EXPECT_NE(Recorded(with, ""), wanted) << "the attribute has to matter";
   EXPECT_EQ(Recorded(with, "--hold-noise 0"), wanted);
+}
+
+// which has no noise to hold, and refuses other values than 0
+TEST_F(GivenOptionsTest, AZeroStandsInPlaceOfTheAttributeForAPolicyWithoutNoiseToo) {
+  mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+  config.cameras = {{"observation.image", 3, 72, 96}};
+  config.state_dim = 2;
+  config.environment_dim = 0;
+  config.action_dim = 1;
+  mjp::WriteCheckpoint(Path("act"), *mjp_test::ActCheckpoint(config), mjp::WeightFormat::kF32);
+  const std::string evaluate = "evaluate " + File("with.xml", Attribute("hold_noise", "4")) +
+                               " --checkpoint " + Path("act") + " --out " + Path("out") +
+                               " --backend cpu --episodes 1 --max-steps 4 --overwrite ";
+  for (const char* more : {"--hold-noise 0", "--hold-noise 0 --batch 1"}) {
+    const Outcome outcome = RunMjpolicy(evaluate + more);
+    EXPECT_EQ(outcome.code, 0) << more << ": " << outcome.text;
+  }
+  EXPECT_THAT(RunMjpolicy(evaluate).text, testing::HasSubstr("hold noise: a policy of type act"));
 }
 
 }  // namespace

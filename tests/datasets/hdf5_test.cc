@@ -203,7 +203,7 @@ TEST(Hdf5Test, IntegersAndTruthValuesAreKeptOrRefused) {
            [](hid_t f) {
              PutValues(f, "observations/stamp", H5T_STD_I64LE, {0, 0, int64_t{1} << 60});
            }),
-      HasSubstr("episode 0, frame 2: \"observation.stamp\" has the value 1152921504606846"));
+      HasSubstr("episode 0, frame 2: \"observations/stamp\" has an integer beyond 2^53 - 1"));
 }
 
 TEST(Hdf5Test, WhatIsNotReadIsSaid) {

@@ -8,6 +8,7 @@
 #include "apps/train/imitation/run.h"
 #include "apps/train/optimisation/device.h"
 #include "apps/train/run_length.h"
+#include "apps/train/run_state.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -62,6 +63,15 @@ Json DataOf(const std::string& task, const RecordedFrames& first, const LessonTr
           {"episodes", options.rounds.episodes}};
 }
 
+// Throws Error for a run of an earlier build, which does not say what its lessons were.
+void CheckLessonsKnown(const std::string& out) {
+  const std::string data = out + "/data.json";
+  if (!HasRunState(out + "/state.safetensors") || !fs::exists(data)) return;
+  if (ReadJson(data).contains("content")) return;
+  throw BadInput(data + ": is of an earlier build; the lessons of this build are others; give " +
+                 "another --out");
+}
+
 // Keeps a round's student for a run that goes on: the lessons of the round are a function of it.
 // Throws Error where it cannot be kept.
 void KeepStudent(const std::string& checkpoint, const fs::path& kept) {
@@ -87,6 +97,7 @@ bool TrainByLessons(const LessonTraining& lessons, const ImitationOptions& imita
                     const TrainOptions& options, Ranks& ranks, std::ostream& progress,
                     const std::atomic<bool>& stop) {
   Check(lessons, imitation, options, ranks);
+  CheckLessonsKnown(options.out);
   const at::Device device = ChooseDevice(options.device, ranks);
   LessonOptions how = lessons.how;
   how.cuda_device = device.is_cuda() ? device.index() : -1;

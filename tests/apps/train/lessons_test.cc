@@ -9,6 +9,7 @@
 #include "apps/train/imitation/train_by_lessons.h"
 #include "base/error.h"
 #include "base/folders.h"
+#include "base/json.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/network_model.h"
 #include "tests/support/renderer.h"
@@ -132,6 +133,17 @@ TEST_F(LessonsTest, ARunGoesOnWithItsTaskAndHorizonAlone) {
   ExpectRefused("was begun with other data");
   folder_.Write("task.xml", text);
   EXPECT_TRUE(Train());
+}
+
+TEST_F(LessonsTest, ARunOfAnEarlierBuildDoesNotGoOnWithOtherLessons) {
+  options_.rounds.count = 0;
+  ASSERT_TRUE(Train()) << progress_.str();
+  const std::string data = options_.out + "/data.json";
+  Json told = ReadJson(data);
+  for (const char* key : {"content", "horizon", "crop"}) told.erase(key);
+  folder_.Write("run/data.json", JsonText(told));
+  options_.steps = 6;
+  ExpectRefused(data + ": is of an earlier build; the lessons of this build are others");
 }
 
 TEST_F(LessonsTest, ALongerRunLearnsFromItsRoundsAtOnce) {

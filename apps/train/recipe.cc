@@ -74,7 +74,12 @@ class Run {
     ranks_.Connect(device_);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
-      done_ = LoadRunState(StatePath(), optimizer_, device_, Told());
+      done_ = LoadRunState(StatePath(), optimizer_, device_, options_.architecture.Told(),
+                           policy_.config.trained_prefix);
+      // an earlier build kept no number of episodes: it took that of the options
+      int& best_of = done_.best.n;
+      if (best_of < done_.best.successes)
+        best_of = std::max(done_.best.successes, options_.rounds.episodes);
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -113,13 +118,10 @@ class Run {
 
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
-  // What the state is of, which no weight says.
-  std::string Told() const {
-    const bool known = options_.step.prefix_share > 0;
-    return options_.architecture.Told() + (known ? " and --prefix-share" : "");
+  void Save() const {
+    SaveRunState(StatePath(), optimizer_, done_, device_, options_.architecture.Told(),
+                 policy_.config.trained_prefix);
   }
-
-  void Save() const { SaveRunState(StatePath(), optimizer_, done_, device_, Told()); }
 
   double Progress() const { return ShareDone(options_, done_); }
 

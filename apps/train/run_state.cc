@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <mutex>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 
@@ -23,7 +26,9 @@ namespace {
 // names of Optimizer::State(), in its order
 constexpr std::array kVectors = {"weights", "average", "first_moment", "second_moment", "updates"};
 constexpr char kPrediction[] = "prediction", kProgress[] = "progress", kGenerator[] = "generator";
-constexpr int64_t kCounters = 4;  // of kProgress: step, microseconds, best successes, of episodes
+// of kProgress: step, microseconds, best successes, of episodes; an earlier build lacks the last
+constexpr int64_t kCounters = 4;
+constexpr std::string_view kPrefix = " and --prefix-share";  // ends the prediction, where given
 // in the header; a file of an earlier build has neither
 constexpr char kChecksum[] = "crc32", kLayout[] = "layout";
 
@@ -76,13 +81,49 @@ void CheckContent(const mjp::SafetensorsFile& file, const std::string& layout) {
                       "or give another --out");
 }
 
-// Whether these are the counters of a run. A file of an earlier build lacks the last one, so that
-// nobody knows of how many episodes its best were.
+// Whether these are the counters of a run.
 bool AreProgress(const std::vector<int64_t>& counters) {
   if (counters.size() != kCounters && counters.size() != kCounters - 1) return false;
   if (std::ranges::any_of(counters, [](int64_t count) { return count < 0; })) return false;
-  return counters.size() < kCounters ||
-         (counters[2] <= counters[3] && std::in_range<int>(counters[3]));
+  if (counters.size() == kCounters && counters[2] > counters[3]) return false;
+  return std::in_range<int>(counters[2]) && std::in_range<int>(counters.back());
+}
+
+// Whether the checkpoint beside a state is of a training with --prefix-share; none: there is no
+// checkpoint.
+std::optional<bool> CheckpointHasPrefix(const std::string& state) {
+  const auto config = std::filesystem::path(state).parent_path() / "checkpoint/config.json";
+  if (!std::filesystem::exists(config)) return std::nullopt;
+  const mjp::Json json = mjp::ReadJson(config);
+  return json.contains("trained_prefix") && json.at("trained_prefix") == true;
+}
+
+// Throws Error unless the run of the state trains a network to tell `prediction`, with
+// --prefix-share as `prefix` says.
+void CheckTraining(const mjp::SafetensorsFile& file, const std::string& prediction,
+                   std::optional<bool> prefix) {
+  const std::string& path = file.origin();
+  const std::vector<uint8_t> bytes = file.Bytes(kPrediction);
+  std::string begun(bytes.begin(), bytes.end());
+  std::optional<bool> had = begun.ends_with(kPrefix);
+  if (*had) begun.resize(begun.size() - kPrefix.size());
+  if (begun != prediction) {
+    const std::string option = begun.starts_with("flow") ? "--objective " : "--prediction ";
+    throw mjp::BadInput(path + ": the run began with " + option + begun + ", not " + prediction +
+                        "; go on with that, or give another --out");
+  }
+  if (!prefix) return;
+  if (file.Integers(kProgress).size() < kCounters) had = CheckpointHasPrefix(path);
+  if (!had) {
+    std::fprintf(stderr,
+                 "mjpolicy-train: %s: is of an earlier build and does not say whether "
+                 "--prefix-share was given; the run goes on %s it\n",
+                 path.c_str(), *prefix ? "with" : "without");
+  }
+  if (had.value_or(*prefix) == *prefix) return;
+  throw mjp::BadInput(path + ": the run began " + (*had ? "with" : "without") +
+                      " --prefix-share; go on " + (*had ? "with" : "without") +
+                      " it, or give another --out");
 }
 
 // Throws Error for a generator that is not of this kind of device.
@@ -101,7 +142,7 @@ void RestoreGenerator(const at::Device& device, const std::vector<uint8_t>& rand
 }  // namespace
 
 void SaveRunState(const std::string& path, const Optimizer& optimizer, const RunProgress& progress,
-                  const at::Device& device, const std::string& prediction) {
+                  const at::Device& device, const std::string& prediction, bool prefix) {
   mjp::SafetensorsWriter writer;
   Checksum sum;
   const std::vector<at::Tensor> state = optimizer.State();
@@ -123,7 +164,8 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
                                                    progress.best.successes, progress.best.n};
   writer.AddIntegers(kProgress, {kCounters}, counters);
   sum.Add(std::span<const int64_t>(counters));
-  const std::span<const uint8_t> told = BytesOf(std::span<const char>(prediction));
+  const std::string training = prediction + std::string(prefix ? kPrefix : "");
+  const std::span<const uint8_t> told = BytesOf(std::span<const char>(training));
   writer.AddBytes(kPrediction, {static_cast<int64_t>(told.size())}, told);
   sum.Add(told);
   at::Generator generator = at::globalContext().defaultGenerator(device);
@@ -145,15 +187,9 @@ bool HasRunState(const std::string& path) {
 }
 
 RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at::Device& device,
-                         const std::string& prediction) {
+                         const std::string& prediction, std::optional<bool> prefix) {
   const mjp::SafetensorsFile file = mjp::SafetensorsFile::Read(path);
-  const std::vector<uint8_t> bytes = file.Bytes(kPrediction);
-  const std::string begun(bytes.begin(), bytes.end());
-  if (begun != prediction) {
-    const std::string option = begun.starts_with("flow") ? "--objective " : "--prediction ";
-    throw mjp::BadInput(path + ": the run began with " + option + begun + ", not " + prediction +
-                        "; go on with that, or give another --out");
-  }
+  CheckTraining(file, prediction, prefix);
   std::vector<at::Tensor> state = optimizer.State();
   for (size_t i = 0; i < state.size(); ++i) {
     const mjp::Tensor values = file.Floats(kVectors[i]);
@@ -176,11 +212,10 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   if (!AreProgress(counters)) throw foreign;
   RestoreGenerator(device, file.Bytes(kGenerator), foreign);
   optimizer.Restore(state);
-  RunProgress progress{counters[0], static_cast<double>(counters[1]) * 1e-6, {}};
-  if (counters.size() == kCounters) {
-    progress.best = {static_cast<int>(counters[2]), static_cast<int>(counters[3])};
-  }
-  return progress;
+  const int episodes = counters.size() == kCounters ? static_cast<int>(counters[3]) : 0;
+  return {counters[0],
+          static_cast<double>(counters[1]) * 1e-6,
+          {static_cast<int>(counters[2]), episodes}};
 }
 
 void SeedGenerator(const at::Device& device, uint64_t seed) {

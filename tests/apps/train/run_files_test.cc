@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,7 @@
 #include "apps/train/run_state.h"
 #include "base/error.h"
 #include "base/folders.h"
-#include "policy/checkpoint/safetensors.h"
-#include "policy/checkpoint/safetensors_writer.h"
+#include "tests/apps/train/earlier_state.h"
 #include "tests/support/temp_dir.h"
 
 namespace mjp::app {
@@ -75,25 +75,49 @@ TEST_F(RunStateTest, IsWhatWasSaved) {
   EXPECT_EQ(network.parameters.master()[5].item<float>(), 6);
 }
 
-// It has neither a checksum nor the episodes of the best round.
-TEST_F(RunStateTest, OfAnEarlierBuildHasABestThatNobodyKnows) {
-  const SafetensorsFile file = SafetensorsFile::Read(path_);
-  SafetensorsWriter writer;
-  for (const char* name : {"weights", "average", "first_moment", "second_moment", "updates"}) {
-    const Tensor values = file.Floats(name);
-    writer.AddFloats(name, {static_cast<int64_t>(values.data.size())}, values.data);
-  }
-  for (const char* name : {"prediction", "generator"}) {
-    const std::vector<uint8_t> bytes = file.Bytes(name);
-    writer.AddBytes(name, {static_cast<int64_t>(bytes.size())}, bytes);
-  }
-  writer.AddIntegers("progress", {3}, std::vector<int64_t>{5, 1500000, 2});
-  writer.Write(dir_ / "earlier.safetensors");
+TEST_F(RunStateTest, OfAnEarlierBuildHasABestOfUnknownEpisodes) {
+  WriteAsEarlierBuild(path_, dir_ / "earlier.safetensors", 2);
   Network network;
   const RunProgress progress = Load(dir_ / "earlier.safetensors", network);
   EXPECT_EQ(progress.step, 5);
-  EXPECT_EQ(progress.best.successes, 0);
+  EXPECT_EQ(progress.best.successes, 2);
   EXPECT_EQ(progress.best.n, 0);
+}
+
+TEST_F(RunStateTest, KnowsWhetherBeginningsWereKnown) {
+  Network network;
+  const auto load = [&](const std::string& path, std::optional<bool> prefix) {
+    LoadRunState(path, network.optimizer, at::kCPU, "v", prefix);
+  };
+  load(path_, false);
+  EXPECT_THAT(ErrorOf([&] { load(path_, true); }),
+              HasSubstr("the run began without --prefix-share; go on without it"));
+  SaveRunState(path_, network.optimizer, {}, at::kCPU, "v", true);
+  load(path_, true);
+  EXPECT_THAT(ErrorOf([&] { load(path_, false); }),
+              HasSubstr("the run began with --prefix-share; go on with it"));
+}
+
+TEST_F(RunStateTest, OfAnEarlierBuildIsOfWhatItsCheckpointSays) {
+  const std::string earlier = dir_ / "earlier.safetensors";
+  WriteAsEarlierBuild(path_, earlier, 2);
+  Network network;
+  const auto load = [&](std::optional<bool> prefix) {
+    ::testing::internal::CaptureStderr();
+    const std::string error =
+        ErrorOf([&] { LoadRunState(earlier, network.optimizer, at::kCPU, "v", prefix); });
+    return error + ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(load(true), HasSubstr("--prefix-share was given; the run goes on with it"));
+  EXPECT_THAT(load(false), HasSubstr("--prefix-share was given; the run goes on without it"));
+  fs::create_directory(dir_ / "checkpoint");
+  dir_.Write("checkpoint/config.json", "{\"trained_prefix\": true}");
+  EXPECT_EQ(load(true), "");
+  EXPECT_THAT(load(false), HasSubstr("the run began with --prefix-share"));
+  EXPECT_EQ(load({}), "");
+  dir_.Write("checkpoint/config.json", "{}");
+  EXPECT_THAT(load(true), HasSubstr("the run began without --prefix-share"));
+  EXPECT_EQ(load(false), "");
 }
 
 TEST_F(RunStateTest, EachFlippedBitIsSeenAndTouchesNothing) {

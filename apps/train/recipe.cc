@@ -115,6 +115,7 @@ class Run {
 
  private:
   static constexpr uint64_t kRankSeeds = 1000003;  // between the generators of two ranks
+  static constexpr double kLookEvery = 0.1;        // seconds between looks for a stop
 
   std::string StatePath() const { return options_.out + "/state.safetensors"; }
 
@@ -151,29 +152,35 @@ class Run {
 
   void PlayRound(std::ostream& progress) {
     const int round = rounds_.next();
-    WaitForLabels(progress);
+    if (!WaitForLabels(progress)) return;
     const auto student = Student();
     rounds_.Play(
         student, [&](const Figures& figures) { Keep(*student, round, figures, progress); }, stop_);
   }
 
-  // Of the last round. That is no time of the training, whose length may be in seconds.
-  void WaitForLabels(std::ostream& progress) {
+  // Of the last round, with the state saved; false: a stop came first. That is no time of the
+  // training, whose length may be in seconds.
+  bool WaitForLabels(std::ostream& progress) {
+    if (rounds_.WaitFor(0)) return true;
     const double begin = mjp::Now();
-    rounds_.Wait();
+    Save();
+    while (!stop_ && !rounds_.WaitFor(kLookEvery)) {
+    }
     const double seconds = mjp::Now() - begin;
     begin_ += seconds;
-    if (seconds < 1) return;
-    progress << "waited " << std::llround(seconds) << " s for the labels of round "
-             << rounds_.next() - 1 << std::endl;
+    if (!stop_ && seconds >= 1) {
+      progress << "waited " << std::llround(seconds) << " s for the labels of round "
+               << rounds_.next() - 1 << std::endl;
+    }
+    return !stop_;
   }
 
   // The last state; the last checkpoint where it is the best, or the only one. Returns whether the
   // training is complete.
   bool Finish(std::ostream& progress) {
     const bool whole = Progress() >= 1;
-    if (whole) EndSources(progress);
     Save();  // what may not be saved is no checkpoint either
+    if (whole) EndSources(progress);
     const auto student = Student();
     bool complete = whole;
     if (options_.rounds.count == 0) {

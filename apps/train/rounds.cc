@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "apps/train/data/dataset.h"
@@ -21,6 +22,7 @@ namespace {
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
 constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
 constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
+constexpr size_t kPlansOfAThread = 16;       // made between two looks at whether they are needed
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
@@ -113,7 +115,10 @@ Rounds::Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy)
   next_ = static_cast<int>(done.size());
 }
 
-Rounds::~Rounds() = default;
+Rounds::~Rounds() {
+  abandoned_ = true;
+  if (labelling_.valid()) labelling_.wait();
+}
 
 int64_t RoundOptions::Capacity() const {
   const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
@@ -127,15 +132,20 @@ int64_t RoundOptions::LateCapacity() const {
 }
 
 bool Rounds::Due(double progress) {
-  const auto labelled = [&] {
-    return labelling_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  };
-  if (labelling_.valid() && labelled()) labelling_.get();
+  WaitFor(0);
   return next_ < options_.count && progress * (options_.count + 1) >= next_ + 1;
 }
 
 void Rounds::Wait() {
   if (labelling_.valid()) labelling_.get();
+}
+
+bool Rounds::WaitFor(double seconds) {
+  if (!labelling_.valid()) return true;
+  const std::chrono::duration<double> limit(seconds);
+  if (labelling_.wait_for(limit) != std::future_status::ready) return false;
+  labelling_.get();
+  return true;
 }
 
 int Rounds::CountOf(int part) const {
@@ -243,7 +253,15 @@ void Rounds::Label(int round, std::vector<Labels> labels, const Figures& figures
          l.chunk,
          {kFirstSeed + options_.seed, static_cast<uint64_t>(round) << 32 | requests.size()}});
   }
-  const std::vector<Plan> plans = MakePlans(requests, options_.planner, policy_.threads);
+  std::vector<Plan> plans;
+  const size_t part = kPlansOfAThread * static_cast<size_t>(policy_.threads);
+  while (plans.size() < requests.size()) {
+    if (abandoned_) return;
+    const std::span rest = std::span<const PlanRequest>(requests).subspan(plans.size());
+    const std::vector<Plan> more =
+        MakePlans(rest.first(std::min(part, rest.size())), options_.planner, policy_.threads);
+    plans.insert(plans.end(), more.begin(), more.end());
+  }
   Stream stream, late;
   for (size_t i = 0; i < plans.size(); ++i) {
     const Labels& l = labels[i];

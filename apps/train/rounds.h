@@ -47,6 +47,7 @@ class Rounds {
  public:
   // policy.threads plan, too.
   Rounds(const RoundOptions& options, const mjp::PolicyOptions& policy);
+  // A round that is not labelled yet comes not to lie in the folder.
   ~Rounds();
 
   // Whether the next round is due at `progress` (0 to 1) of the training. Throws what the labelling
@@ -54,6 +55,8 @@ class Rounds {
   bool Due(double progress);
   // Waits until the last round is labelled. Throws what its labelling threw.
   void Wait();
+  // The same for `seconds` at most. Returns whether it is labelled.
+  bool WaitFor(double seconds);
   // Which round comes next, from 0: so many were played.
   int next() const { return next_; }
 
@@ -87,6 +90,7 @@ class Rounds {
   RoundOptions options_;
   mjp::PolicyOptions policy_;
   int next_ = 0;
+  std::atomic<bool> abandoned_ = false;  // labels are not needed any more
   std::future<void> labelling_;
 };
 

@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "apps/train/run_folder.h"
 #include "base/error.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/safetensors.h"
 #include "tasks/pusht/environments.h"
+#include "tests/apps/train/earlier_state.h"
 #include "tests/apps/train/recipe_fixture.h"
 
 namespace mjp::app {
@@ -49,6 +52,41 @@ TEST_F(RecipeRoundsTest, EachIsPlayedHoweverLongItsLabelsTake) {
   EXPECT_TRUE(Train(options, never_, progress));
   EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 3u * 2 * 38);
   EXPECT_THAT(progress.str(), Not(HasSubstr("only")));
+}
+
+TEST_F(RecipeRoundsTest, AStopEndsTheWaitForLabelsWithTheStateSaved) {
+  TrainOptions options = OptionsOfRounds("run", 5, 2, 0);
+  options.steps = 6;  // a round after each of the first five
+  options.save_every = 1e9;
+  options.data.threads = 1;
+  options.data.planner.samples = 4096;  // labels take many seconds
+  const std::string state = options.out + "/state.safetensors";
+  std::atomic<bool> stop = false, ended = false;
+  std::thread stopper([&] {
+    const auto waits = [&] {
+      return std::filesystem::exists(state) &&
+             mjp::SafetensorsFile::Read(state).Integers("progress").at(0) >= 2;
+    };
+    while (!ended && !waits()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  });
+  EXPECT_FALSE(Train(options, stop));
+  ended = true;
+  stopper.join();
+  EXPECT_FALSE(std::filesystem::exists(options.out + "/rounds/streams.jsonl"));  // of the first
+  options.data.planner = SmallPlanner();
+  EXPECT_TRUE(Train(options, never_));
+}
+
+// Its state says how many episodes of its best round succeeded, and not of how many.
+TEST_F(RecipeRoundsTest, ACheckpointOfAnEarlierBuildIsNotReplacedByAClearlyWorseOne) {
+  TrainOptions options = OptionsOfRounds("run", 1, 8, 0);
+  EXPECT_TRUE(Train(options, never_));
+  const std::string path = options.out + "/state.safetensors", weights = Weights("run");
+  WriteAsEarlierBuild(path, path, 8);
+  options.steps = 6;
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_TRUE(Weights("run") == weights) << "none of its episodes succeeds";
 }
 
 TEST_F(RecipeRoundsTest, ATrainingThatIsTooShortForThemSaysSo) {

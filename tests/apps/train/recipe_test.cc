@@ -1,14 +1,19 @@
 #include "apps/train/recipe.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <thread>
 
 #include "apps/train/data/recordings.h"
 #include "apps/train/optimisation/known_actions.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/npy.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/unet/unet_model.h"
@@ -38,6 +43,34 @@ TEST_F(RecipeTest, APlannerThatFailsIsAnErrorBeforeTheFirstStepAndAfterTheLast) 
     EXPECT_THAT(mjp_test::ErrorOf([&] { Train(options, never_); }), ::testing::HasSubstr(other))
         << rows;
   }
+}
+
+TEST_F(RecipeTest, APlannerThatFailsAtTheEndCostsNoStep) {
+  TrainOptions options = Options("run");
+  options.data.rows = 16;
+  options.steps = options.log_every = 2;
+  const std::string folder = options.out + "/demonstrations";
+  std::filesystem::create_directories(folder);
+  folder_.Write("run/demonstrations/demonstrations.json", "{}");  // of another planner
+  const std::string log = folder + "/progress.txt";
+  ASSERT_EQ(mkfifo(log.c_str(), 0600), 0);  // holds the planner until somebody reads
+  std::atomic<bool> ended = false;
+  std::thread reader([&] {
+    const std::filesystem::path steps = options.out + "/log.jsonl";
+    std::error_code none;
+    while (!ended && !(std::filesystem::file_size(steps, none) > 0 && !none))
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const FileDescriptor descriptor(open(log.c_str(), O_RDONLY | O_NONBLOCK));
+    while (!ended) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  EXPECT_NE(mjp_test::ErrorOf([&] { Train(options, never_); }), "");
+  ended = true;
+  reader.join();
+  std::filesystem::remove_all(folder);
+  std::ostringstream progress;
+  EXPECT_TRUE(Train(options, never_, progress));
+  EXPECT_THAT(progress.str(), ::testing::HasSubstr("from step 2"));
+  EXPECT_NO_THROW(mjp::LoadCheckpoint(options.out + "/checkpoint"));
 }
 
 TEST_F(RecipeTest, ARunIsNotContinuedWithAnotherPrediction) {

@@ -7,6 +7,7 @@
 
 #include "base/command_line/suggest.h"
 #include "policy/option_names.h"
+#include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/pusht/pictures/flat_scene_drawer.h"
 
 namespace mjp::app {
@@ -84,6 +85,14 @@ std::vector<CLI::Option*> AddPolicyOptions(CLI::App& command, mjp::PolicyOptions
     of_decisions.push_back(command.get_option(name));
   }
   return of_decisions;
+}
+
+std::map<std::string, std::string> AttributesGiven(const CLI::App& command,
+                                                   const mjp::PolicyOptions& options) {
+  std::map<std::string, std::string> attributes = GivenAttributes(options);
+  if (command.count("--hold-noise") > 0)
+    attributes["hold_noise"] = std::to_string(options.sampler.hold_noise);
+  return attributes;
 }
 
 }  // namespace mjp::app

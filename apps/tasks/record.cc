@@ -19,7 +19,6 @@
 #include "tasks/demonstration/planner.h"
 #include "tasks/demonstration/recorder.h"
 #include "tasks/demonstration/stand_ins.h"
-#include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/task_code.h"
 
 namespace mjp::app {
@@ -30,7 +29,7 @@ struct Arguments {
   RecordOptions record;
   SamplingOptions sampling;
   PolicyOptions policy;
-  const CLI::Option* hold_noise = nullptr;
+  const CLI::App* command = nullptr;
   std::vector<CLI::Option*> of_planner, of_policy;  // that only these demonstrators read
 };
 
@@ -55,10 +54,9 @@ void RefuseUnread(const std::vector<CLI::Option*>& options, const std::string& r
 }
 
 std::map<std::string, std::string> AttributesOf(const Arguments& arguments) {
-  std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
-  attributes["threads"] = "1";            // one simulation for each thread
-  if (arguments.hold_noise->count() > 0)  // also 0
-    attributes["hold_noise"] = std::to_string(arguments.policy.sampler.hold_noise);
+  std::map<std::string, std::string> attributes =
+      AttributesGiven(*arguments.command, arguments.policy);
+  attributes["threads"] = "1";  // one simulation for each thread
   attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   return attributes;
 }
@@ -193,7 +191,7 @@ Action AddRecord(CLI::App& app) {
       ->default_str("the camera's resolution, else 320x240");
   command->add_flag("--video", arguments->record.pictures.video, "AV1 instead of PNG files");
   arguments->of_policy = AddPolicyOptions(*command, arguments->policy);
-  arguments->hold_noise = command->get_option("--hold-noise");
+  arguments->command = command;
   command->footer(
       "Examples:\n"
       "  mjpolicy record models/cart_pole.xml --out cart_data --picture 96x96\n"

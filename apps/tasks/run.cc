@@ -12,7 +12,6 @@
 #include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "plugin/model/config.h"
-#include "tasks/evaluation/plugin_attributes.h"
 #include "tasks/mjcf/run_model.h"
 
 namespace mjp::app {
@@ -22,7 +21,7 @@ struct Arguments {
   RunModelOptions run;
   std::string checkpoint, video;
   PolicyOptions policy;
-  const CLI::Option* hold_noise = nullptr;
+  const CLI::App* command = nullptr;
 };
 
 // One line that is rewritten on a terminal; elsewhere nothing.
@@ -76,10 +75,9 @@ std::string VideoStem(const std::string& file) {
 
 int Run(Arguments& arguments) {
   arguments.run.video = VideoStem(arguments.video);
-  std::map<std::string, std::string> attributes = GivenAttributes(arguments.policy);
+  std::map<std::string, std::string> attributes =
+      AttributesGiven(*arguments.command, arguments.policy);
   attributes["threads"] = std::to_string(arguments.policy.threads);
-  if (arguments.hold_noise->count() > 0)  // also 0
-    attributes["hold_noise"] = std::to_string(arguments.policy.sampler.hold_noise);
   if (!arguments.checkpoint.empty()) {
     attributes["checkpoint"] = std::filesystem::absolute(arguments.checkpoint).string();
   }
@@ -112,7 +110,7 @@ Action AddRun(CLI::App& app) {
                    "Record it: .mp4, or .avi without ffmpeg; replaces a file")
       ->type_name("FILE");
   AddPolicyOptions(*command, arguments->policy);
-  arguments->hold_noise = command->get_option("--hold-noise");
+  arguments->command = command;
   command->footer(
       "Examples:\n"
       "  mjpolicy run models/pusht_policy.xml --seconds 30\n"

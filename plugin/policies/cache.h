@@ -1,7 +1,6 @@
 #ifndef PLUGIN_POLICIES_CACHE_H_
 #define PLUGIN_POLICIES_CACHE_H_
 
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <memory>

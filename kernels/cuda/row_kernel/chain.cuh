@@ -9,9 +9,11 @@
 
 namespace mjp::row_kernel {
 
-// A thread's element of x, and what the sampler's step needs of it.
+// An element of x, and what the sampler's step needs of it. A thread has its first one, whose
+// number is the thread's, in registers; further ones, each kRoleThreads behind, are made for each
+// pass.
 struct Element {
-  int position, action;
+  int number, position, action;
   bool mine;
   float bias = 0;  // of the head
   float x = 0, noise = 0;
@@ -19,9 +21,10 @@ struct Element {
   int parts, part_bytes;  // of them, and from each to the next
   DenoiseStep step;
 
-  __device__ __forceinline__ explicit Element(const Cta& cta)
-      : position(static_cast<int>(threadIdx.x) / cta.a.action_dim),
-        action(static_cast<int>(threadIdx.x) % cta.a.action_dim),
+  __device__ __forceinline__ explicit Element(const Cta& cta, int number = threadIdx.x)
+      : number(number),
+        position(number / cta.a.action_dim),
+        action(number % cta.a.action_dim),
         mine(position < cta.a.length) {
     const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
     sums = cta.shared + cta.a.shared.head_sums + PlaceOfHead(cta, head);
@@ -50,11 +53,9 @@ struct Element {
   }
 };
 
-// Puts x into the input of the first layer.
-template <typename T>
-__device__ __forceinline__ void PutX(const Cta& cta, const Element& element, float x) {
-  *reinterpret_cast<T*>(cta.shared + cta.a.input + element.position * cta.a.input_pitch +
-                        element.action * 2) = FromFloat<T>(x);
+// Where a further element's x stands between passes.
+__device__ __forceinline__ float& FurtherX(const Cta& cta, int number) {
+  return reinterpret_cast<float*>(cta.shared + cta.a.shared.further_x)[number - kRoleThreads];
 }
 
 // Brings a CTA's tables into shared memory, and zeros into the activations: their halos stay so.
@@ -70,46 +71,79 @@ __device__ __forceinline__ void SetUp(const Cta& cta) {
     *reinterpret_cast<uint4*>(cta.shared + at) = make_uint4(0, 0, 0, 0);
 }
 
-// Puts the row's x at the start into the input.
+// Puts an element's x into the input of the first layer.
 template <typename T>
-__device__ __forceinline__ void LoadX(const Cta& cta, Element& element) {
+__device__ __forceinline__ void PutX(const Cta& cta, const Element& element) {
+  *reinterpret_cast<T*>(cta.shared + cta.a.input + element.position * cta.a.input_pitch +
+                        element.action * 2) = FromFloat<T>(element.x);
+}
+
+template <typename T>
+__device__ __forceinline__ void LoadElement(const Cta& cta, Element& element) {
   const Args& a = cta.a;
-  if (!element.mine) return;
   if (a.x_storage) {
     const size_t at =
         (static_cast<size_t>(cta.row) * a.length + element.position) * a.storage_pitch +
         element.action;
     element.x = ToFloat(static_cast<const T*>(a.x_storage)[at]);
   } else {
-    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x];
+    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + element.number];
   }
-  PutX<T>(cta, element, element.x);
+  PutX<T>(cta, element);
+}
+
+// Loads the row's x at the start, and puts it into the input; `element` is the thread's first.
+template <typename T>
+__device__ __forceinline__ void LoadX(const Cta& cta, Element& element) {
+  if (element.mine) LoadElement<T>(cta, element);
+#pragma unroll 1
+  for (int i = threadIdx.x + kRoleThreads; i < cta.Elements(); i += kRoleThreads) {
+    Element further(cta, i);
+    LoadElement<T>(cta, further);
+    FurtherX(cta, i) = further.x;
+  }
+}
+
+__device__ __forceinline__ void LoadNoise(const Cta& cta, int k, Element& element) {
+  const Args& a = cta.a;
+  if (a.noise && element.mine)
+    element.noise = LoadNow(a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() +
+                            element.number);
 }
 
 // Loads what EndPass reads, before the pass.
 __device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element) {
-  const Args& a = cta.a;
-  if (a.x_storage) return;
-  element.step = a.schedule[k];
-  if (a.noise && element.mine)
-    element.noise = LoadNow(a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() +
-                            threadIdx.x);
+  if (cta.a.x_storage) return;
+  element.step = cta.a.schedule[k];
+  LoadNoise(cta, k, element);
 }
 
-// After a pass: the network's output, or the sampler's step `k`.
+template <typename T>
+__device__ __forceinline__ void EndElement(const Cta& cta, int k, const DenoiseStep& step,
+                                           Element& element) {
+  const Args& a = cta.a;
+  const float output = element.Output();
+  const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + element.number;
+  const bool writes = cta.slice == 0 && k + 1 == a.end;
+  if (writes) a.output[at] = output;
+  if (a.x_storage) return;
+  element.x = Denoise(step, element.x, output, element.noise);
+  PutX<T>(cta, element);
+  if (writes) a.x[at] = element.x;
+}
+
+// After a pass: the network's output, or the sampler's step `k`. `element` is the thread's first.
 template <typename T>
 __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element) {
   const Args& a = cta.a;
-  if (element.mine) {
-    const float output = element.Output();
-    const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + threadIdx.x;
-    const bool writes = cta.slice == 0 && k + 1 == a.end;
-    if (writes) a.output[at] = output;
-    if (!a.x_storage) {
-      element.x = Denoise(element.step, element.x, output, element.noise);
-      PutX<T>(cta, element, element.x);
-      if (writes) a.x[at] = element.x;
-    }
+  if (element.mine) EndElement<T>(cta, k, element.step, element);
+#pragma unroll 1
+  for (int i = threadIdx.x + kRoleThreads; i < cta.Elements(); i += kRoleThreads) {
+    Element further(cta, i);
+    LoadNoise(cta, k, further);
+    further.x = FurtherX(cta, i);
+    EndElement<T>(cta, k, element.step, further);
+    FurtherX(cta, i) = further.x;
   }
   const bool takes_time = cta.row == 0 && cta.slice == 0 && threadIdx.x == 0;
   if (takes_time && k - a.begin < a.timestamps.capacity)

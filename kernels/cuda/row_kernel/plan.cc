@@ -194,6 +194,7 @@ void Plan::Add(const Convolution& c) {
     s.shortcut_chunks = ChunksOfWarp(blocks, k_split);
     s.shortcut_chunks_at = AddSteps(c, k_split, s.shortcut_chunks, 1, 0);
   }
+  if (head) elements_ = c.out_c * c.out_length;
   if (!head) PlanEpilogue(c, s);
   if (!layers_.empty()) s.input_bytes = output_bytes_;
   output_bytes_ = s.length * s.phases * c.out_c * 2;
@@ -212,7 +213,8 @@ void Plan::Finish() {
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
   shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
   shared_.moments = shared_.barriers + (kSumsBarriers + 1) * 8;
-  shared_.end = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
+  shared_.further_x = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
+  shared_.end = shared_.further_x + 4 * std::max(0, elements_ - kRoleThreads);
   shared_.head_sums = slices_ > 1 ? shared_.shortcut_sums : shared_.sums;
 }
 

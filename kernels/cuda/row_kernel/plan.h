@@ -92,6 +92,7 @@ class Plan {
   bool supported_ = true;
   std::vector<Convolution> convolutions_;
   std::vector<Layer> layers_;  // of each convolution
+  int elements_ = 0;           // of x
   int term_count_ = 0;
   std::vector<uint16_t> steps_;
   std::map<std::pair<int, int>, std::vector<Buffer>> free_;

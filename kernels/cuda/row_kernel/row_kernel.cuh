@@ -24,7 +24,7 @@ inline constexpr int kMaxLanePairs = 4;                 // pairs of values of a 
 inline constexpr int kGroupThreads = kRoleThreads / 2;  // of a norm group, across clusters
 inline constexpr int kMaxCtas = 8;                      // of a cluster
 inline constexpr int kClusters = kMaxCtas;              // of a row across clusters
-inline constexpr int kMaxElements = kRoleThreads;       // of a row's x
+inline constexpr int kMaxElements = 4 * kRoleThreads;   // of a row's x
 inline constexpr int kSumsBarriers = 3;                 // across clusters, of a CTA
 inline constexpr int kDeepRing = 6;        // chunks of weights of a warp in shared memory
 inline constexpr int kShallowRing = 3;     // likewise, where a CTA has less than kDeepRing needs
@@ -121,7 +121,8 @@ struct SharedLayout {
   int head_sums = 0;
   // of a cluster, two, and of the head's sums; behind them whether the MMA warps are done
   int barriers = 0;
-  int moments = 0;  // across clusters: of norm groups
+  int moments = 0;    // across clusters: of norm groups
+  int further_x = 0;  // elements of x, float32, from that of number kRoleThreads on
   int end = 0;
   int sums_turn = 0;  // across clusters: from the sums of a layer to those of the next, in turn
 };

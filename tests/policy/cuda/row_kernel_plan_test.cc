@@ -133,7 +133,7 @@ TEST(RowKernelPlan, ComputesThePass) {
       {"shipped", {32, 64, 128}, 16, 5, 8, 1},  {"horizon_8", {32, 64, 128}, 8, 5, 8, 1},
       {"horizon_32", {32, 64}, 32, 5, 8, 1, 3}, {"one_level", {64}, 16, 5, 8, 1},
       {"kernel_3", {64, 128}, 16, 3, 8, 1},     {"sixteen_groups", {64, 128}, 16, 5, 16, 1},
-      {"wide", {64, 128, 256}, 16, 5, 8, 1}};
+      {"wide", {64, 128, 256}, 16, 5, 8, 1},    {"two_arms", {64, 128}, 32, 5, 8, 1, 14}};
   for (const mjp_test::UnetShape& shape : shapes) {
     for (const int ctas : {1, 2, 4, 8}) {
       if (shape.down_dims.front() / 8 % ctas != 0) continue;  // half a tile at least
@@ -147,7 +147,8 @@ TEST(RowKernelPlan, ComputesThePassAcrossClusters) {
   const mjp_test::UnetShape shapes[] = {
       {"128", {128, 256}, 16, 5, 8, 1},           {"horizon_8", {128, 256}, 8, 5, 8, 1},
       {"horizon_32", {128, 256}, 32, 5, 8, 1, 3}, {"one_level", {128}, 16, 5, 8, 1},
-      {"kernel_3", {128, 256}, 16, 3, 8, 1},      {"three_levels", {128, 256, 512}, 16, 5, 8, 1}};
+      {"kernel_3", {128, 256}, 16, 3, 8, 1},      {"three_levels", {128, 256, 512}, 16, 5, 8, 1},
+      {"two_arms", {128, 256}, 32, 3, 8, 1, 14}};
   for (const mjp_test::UnetShape& shape : shapes) {
     SCOPED_TRACE(shape.name);
     CheckPlan(shape, kAcrossClusters);
@@ -164,6 +165,19 @@ TEST(RowKernelPlan, RefusesWhatTheKernelDoesNotTake) {
   EXPECT_FALSE(supported({"", {48, 96}, 16, 5, 4, 1}, 2)) << "a tile and a half";
   EXPECT_FALSE(supported({"", {32, 64}, 64, 5, 8, 1}, 1)) << "64 positions";
   EXPECT_FALSE(supported({"", {24, 40}, 12, 3, 4, 1}, 1)) << "24 channels";
+}
+
+TEST(RowKernelPlan, TakesXOfUpTo1024Values) {
+  for (const char* gpu : {"h200", "a100", "rtx4090"}) {
+    const auto supported = [&](int horizon, int action_dim) {
+      return Supported({"", {64, 128, 256}, horizon, 5, 8, 1, action_dim},
+                       {1, mjp::row_kernel::kShallowRing}, gpu);
+    };
+    EXPECT_TRUE(supported(32, 14)) << gpu;
+    EXPECT_TRUE(supported(16, 64)) << gpu;
+    EXPECT_FALSE(supported(16, 65)) << gpu;
+    EXPECT_FALSE(supported(32, 33)) << gpu;
+  }
 }
 
 TEST(RowKernelPlan, AcrossClustersRefusesWhatTheKernelDoesNotTake) {

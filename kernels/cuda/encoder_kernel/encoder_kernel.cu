@@ -290,8 +290,12 @@ int ClustersAtOnce(Format format, const Args& args) {
   config.attrs = &attribute;
   config.numAttrs = 1;
   int clusters = 0;
-  CheckCuda(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config),
-            "clusters of the encoder kernel");
+  const cudaError_t status = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config);
+  if (status == cudaErrorInvalidClusterSize) {  // none fits
+    static_cast<void>(cudaGetLastError());
+    return 0;
+  }
+  CheckCuda(status, "clusters of the encoder kernel");
   return clusters;
 }
 

@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/gpu_probe.h"
@@ -74,17 +76,38 @@ void CheckAnswers(cudaError_t status, const GpuTraits& gpu) {
   }
 }
 
-// Blocks of the largest portable cluster that the device takes; 1 where it takes none.
-int LargestCluster(const GpuTraits& gpu) {
-  if (gpu.capability < 90 || gpu.code < 90) return 1;
+// What the occupancy calculator says of clusters; 0 where none fits.
+int Answer(cudaError_t status, int count, const GpuTraits& gpu) {
+  if (status != cudaErrorInvalidClusterSize) CheckAnswers(status, gpu);
+  static_cast<void>(cudaGetLastError());
+  return status == cudaSuccess ? std::max(0, count) : 0;
+}
+
+// Asks for the largest portable cluster that the device takes, and how many of them it runs at
+// once: of blocks that leave no room for another one.
+void AskForClusters(GpuTraits& gpu) {
+  if (gpu.capability < 90 || gpu.code < 90) return;
+  const int shared_bytes = gpu.shared_bytes - kWgmmaBytes;
+  CheckCuda(
+      cudaFuncSetAttribute(CodeProbe, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+      "shared memory of the probe");
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(8);
   config.blockDim = dim3(32);
-  int blocks = 0;
-  const cudaError_t status = cudaOccupancyMaxPotentialClusterSize(&blocks, CodeProbe, &config);
-  if (status != cudaErrorInvalidClusterSize) CheckAnswers(status, gpu);
-  static_cast<void>(cudaGetLastError());
-  return status != cudaSuccess || blocks < 1 ? 1 : blocks;
+  config.dynamicSmemBytes = shared_bytes;
+  int count = 0;
+  cudaError_t status = cudaOccupancyMaxPotentialClusterSize(&count, CodeProbe, &config);
+  const int blocks = Answer(status, count, gpu);
+  if (blocks < 2) return;
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  config.gridDim = dim3(blocks);
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  status = cudaOccupancyMaxActiveClusters(&count, CodeProbe, &config);
+  gpu.clusters_at_once = Answer(status, count, gpu);
+  if (gpu.clusters_at_once > 0) gpu.cluster_blocks = blocks;
 }
 
 void ReadDevice(GpuTraits& traits) {
@@ -133,7 +156,7 @@ GpuTraits ProbeGpu() {
   }
   traits.code = code.ptxVersion;
   traits.code_wgmma = code.sharedSizeBytes == kWgmmaBytes;
-  traits.cluster_blocks = LargestCluster(traits);
+  AskForClusters(traits);
   return traits;
 }
 

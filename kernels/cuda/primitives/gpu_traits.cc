@@ -94,7 +94,9 @@ int GpuTraits::LargestCluster() const {
 
 int GpuTraits::MultiprocessorsInClusters(int blocks) const {
   constexpr int kPart = 18, kPartInClusters = 16;
-  return blocks <= 2 ? multiprocessors : std::max(1, multiprocessors / kPart) * kPartInClusters;
+  if (blocks <= 2) return multiprocessors;
+  const int expected = std::max(1, multiprocessors / kPart) * kPartInClusters;
+  return clusters_at_once > 0 ? std::min(expected, clusters_at_once * cluster_blocks) : expected;
 }
 
 const GpuTraits& GpuTraits::Current() {

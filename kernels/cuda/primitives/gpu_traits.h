@@ -19,6 +19,9 @@ struct GpuTraits {
   int shared_bytes = 0;      // most shared memory that a block may ask for
   bool cooperative = false;  // launches whose blocks all run at once
   int cluster_blocks = 1;    // most blocks of a cluster that it takes for portable code; 1: none
+  // Such clusters that it runs at once, a block with all shared memory on each of their
+  // multiprocessors; 0: the device is not here to be asked.
+  int clusters_at_once = 0;
 
   // Facts about the code that is loaded for it.
   int code = 0;             // what the kernels were compiled for: 80 is sm_80 or compute_80
@@ -34,10 +37,10 @@ struct GpuTraits {
   int LargestCluster() const;
   // Multiprocessors that clusters of so many blocks fill at once, one block on each: a cluster
   // stays within one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some
-  // idle.
+  // idle. No more than the device says.
   int MultiprocessorsInClusters(int blocks) const;
-  // Hopper's warpgroup products.
-  bool Wgmma() const { return capability == 90 && code_wgmma; }
+  // Hopper's warpgroup products, whose kernels have clusters of up to eight blocks.
+  bool Wgmma() const { return capability == 90 && code_wgmma && cluster_blocks >= 8; }
 
   bool operator==(const GpuTraits&) const = default;
 

@@ -57,9 +57,15 @@ FakeGpu Gpu(int capability, int multiprocessors, int shared_kib, int code, bool 
   return gpu;
 }
 
+FakeGpu H200WithClusters(int multiprocessors) {
+  FakeGpu gpu = Gpu(90, 132, 227, 90, true);
+  gpu.multiprocessors_in_clusters = multiprocessors;
+  return gpu;
+}
+
 constexpr char kLayers[] = "launch per layer", kRowKernel[] = "row kernel",
                kAcrossClusters[] = "row kernel across clusters",
-               kPortable[] = "megakernel, portable";
+               kPortable[] = "megakernel, portable", kHopper[] = "megakernel";
 
 const Pair kPairs[] = {
     {"90a on an H200", Gpu(90, 132, 227, 90, true), true, true, 8, kRowKernel, kAcrossClusters,
@@ -75,6 +81,10 @@ const Pair kPairs[] = {
     {"86 on an RTX 4090", Gpu(89, 128, 99, 86), false, false, 1, kRowKernel, kPortable, false},
     {"PTX of 80 on an RTX 5090", Gpu(120, 170, 99, 80), false, false, 1, kRowKernel, kPortable,
      false},
+    {"90a on an H200 with room for seven clusters of eight", H200WithClusters(56), true, true, 8,
+     kRowKernel, kHopper, true},
+    {"90a on an H200 without room for a cluster", H200WithClusters(0), true, false, 1, kRowKernel,
+     kPortable, false},
     {"87 on an Orin Nano", Gpu(87, 8, 163, 87), false, false, 1, kRowKernel, kLayers, false},
 };
 

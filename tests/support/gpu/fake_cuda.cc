@@ -235,9 +235,12 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
   *blocks = 1;
   return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*, const cudaLaunchConfig_t*) {
-  *clusters = 7;
-  return cudaSuccess;
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void*,
+                                           const cudaLaunchConfig_t* config) {
+  const auto& size = config->attrs[0].val.clusterDim;
+  *clusters = mjp_test::TheFakeGpu().multiprocessors_in_clusters /
+              static_cast<int>(size.x * size.y * size.z);
+  return *clusters == 0 ? cudaErrorInvalidClusterSize : cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, const void*,
                                                  const cudaLaunchConfig_t*) {

@@ -20,6 +20,8 @@ struct FakeGpu {
   int capability = 90, multiprocessors = 132, shared_kib = 227;
   int code = 90;  // what the kernels were compiled for, with sm_90a's instructions or without
   bool code_wgmma = true;
+  // Multiprocessors in clusters of eight or more blocks at once; 0: clusters do not fit.
+  int multiprocessors_in_clusters = 112;
   cudaError_t code_status = cudaSuccess;   // the answer to what asks about the code
   cudaError_t count_status = cudaSuccess;  // the answer to what counts devices
   int driver = CUDART_VERSION;             // 0: none

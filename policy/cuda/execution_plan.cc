@@ -172,6 +172,10 @@ class Chooser {
 
   // Why a launch per layer takes `rows` rows.
   std::string WhyLayers(int rows) const {
+    if (FormatBytes(format_) == 2 &&
+        config_.horizon * config_.action_dim > row_kernel::kMaxElements)
+      return "the other forms take horizon x action_dim up to " +
+             std::to_string(row_kernel::kMaxElements);
     if (const char* lacks = FirstConvLacks()) return lacks;
     if (rows * config_.horizon > kMaxMegakernelPositions)
       return "so many positions are faster with a launch for each layer";
@@ -180,9 +184,6 @@ class Chooser {
     if (config_.horizon > row_kernel::kMaxPositions)
       return "the row kernel takes a horizon of " + std::to_string(row_kernel::kMaxPositions) +
              " at most, and the megakernel not these sizes";
-    if (config_.horizon * config_.action_dim > row_kernel::kMaxElements)
-      return "the row kernel takes horizon x action_dim up to " +
-             std::to_string(row_kernel::kMaxElements) + ", and the megakernel not these sizes";
     return "neither the megakernel nor the row kernel takes so many rows of these channels here";
   }
 

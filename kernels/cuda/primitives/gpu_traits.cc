@@ -96,7 +96,8 @@ int GpuTraits::MultiprocessorsInClusters(int blocks) const {
   constexpr int kPart = 18, kPartInClusters = 16;
   if (blocks <= 2) return multiprocessors;
   const int expected = std::max(1, multiprocessors / kPart) * kPartInClusters;
-  return clusters_at_once > 0 ? std::min(expected, clusters_at_once * cluster_blocks) : expected;
+  const bool asked = clusters_at_once > 0 && blocks == cluster_blocks;
+  return asked ? std::min(expected, clusters_at_once * blocks) : expected;
 }
 
 const GpuTraits& GpuTraits::Current() {
@@ -143,8 +144,10 @@ GpuTraits OverriddenTraits(GpuTraits traits, const std::string& text) {
       traits.shared_bytes = value * kKib;
     } else if (key == "sms") {
       traits.multiprocessors = value;
+      traits.clusters_at_once = 0;
     } else if (key == "clusters") {
       traits.cluster_blocks = std::max(1, value);
+      traits.clusters_at_once = 0;
     } else if (key == "wgmma") {
       traits.code_wgmma = value != 0;
     } else if (key == "cooperative") {

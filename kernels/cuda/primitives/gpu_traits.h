@@ -37,7 +37,7 @@ struct GpuTraits {
   int LargestCluster() const;
   // Multiprocessors that clusters of so many blocks fill at once, one block on each: a cluster
   // stays within one of the parts of the GPU, of 16 or 18 multiprocessors, so the larger leave some
-  // idle. No more than the device says.
+  // idle. Of the largest portable clusters no more than the device says.
   int MultiprocessorsInClusters(int blocks) const;
   // Hopper's warpgroup products, whose kernels have clusters of up to eight blocks.
   bool Wgmma() const { return capability == 90 && code_wgmma && cluster_blocks >= 8; }

@@ -9,11 +9,12 @@
 
 namespace mjp::row_kernel {
 
-// An element of x, and what the sampler's step needs of it. A thread has its first one, whose
-// number is the thread's, in registers; further ones, each kRoleThreads behind, are made for each
-// pass.
+// An element of x, and what the sampler's step needs of it. They are numbered action by action, so
+// that the sums of a warp's elements are in different banks. A thread has the element of its own
+// number in registers. Further ones, each kRoleThreads behind, are made for each pass; their x and
+// noise stand in shared memory.
 struct Element {
-  int number, position, action;
+  int position, action;
   bool mine;
   float bias = 0;  // of the head
   float x = 0, noise = 0;
@@ -22,14 +23,18 @@ struct Element {
   DenoiseStep step;
 
   __device__ __forceinline__ explicit Element(const Cta& cta, int number = threadIdx.x)
-      : number(number),
-        position(number / cta.a.action_dim),
-        action(number % cta.a.action_dim),
-        mine(position < cta.a.length) {
+      : position(number % cta.a.length),
+        action(number / cta.a.length),
+        mine(action < cta.a.action_dim) {
     const Layer& head = cta.LayerAt(cta.a.layer_count - 1);
     sums = cta.shared + cta.a.shared.head_sums + PlaceOfHead(cta, head);
     parts = 1 << head.parts_log2, part_bytes = head.part_bytes;
     if (mine) bias = LoadNow(cta.a.head_bias + action);
+  }
+
+  // Among the values of a row in memory.
+  __device__ __forceinline__ int At(const Cta& cta) const {
+    return position * cta.a.action_dim + action;
   }
 
   // The network's output.
@@ -53,9 +58,9 @@ struct Element {
   }
 };
 
-// Where a further element's x stands between passes.
-__device__ __forceinline__ float& FurtherX(const Cta& cta, int number) {
-  return reinterpret_cast<float*>(cta.shared + cta.a.shared.further_x)[number - kRoleThreads];
+// x and noise of a further element.
+__device__ __forceinline__ float2& Further(const Cta& cta, int number) {
+  return reinterpret_cast<float2*>(cta.shared + cta.a.shared.further)[number - kRoleThreads];
 }
 
 // Brings a CTA's tables into shared memory, and zeros into the activations: their halos stay so.
@@ -87,7 +92,7 @@ __device__ __forceinline__ void LoadElement(const Cta& cta, Element& element) {
         element.action;
     element.x = ToFloat(static_cast<const T*>(a.x_storage)[at]);
   } else {
-    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + element.number];
+    element.x = a.x[static_cast<size_t>(cta.row) * cta.Elements() + element.At(cta)];
   }
   PutX<T>(cta, element);
 }
@@ -100,22 +105,22 @@ __device__ __forceinline__ void LoadX(const Cta& cta, Element& element) {
   for (int i = threadIdx.x + kRoleThreads; i < cta.Elements(); i += kRoleThreads) {
     Element further(cta, i);
     LoadElement<T>(cta, further);
-    FurtherX(cta, i) = further.x;
+    Further(cta, i) = make_float2(further.x, 0);
   }
-}
-
-__device__ __forceinline__ void LoadNoise(const Cta& cta, int k, Element& element) {
-  const Args& a = cta.a;
-  if (a.noise && element.mine)
-    element.noise = LoadNow(a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements() +
-                            element.number);
 }
 
 // Loads what EndPass reads, before the pass.
 __device__ __forceinline__ void LoadStep(const Cta& cta, int k, Element& element) {
-  if (cta.a.x_storage) return;
-  element.step = cta.a.schedule[k];
-  LoadNoise(cta, k, element);
+  const Args& a = cta.a;
+  if (a.x_storage) return;
+  element.step = a.schedule[k];
+  if (!a.noise) return;
+  const float* noise = a.noise + (static_cast<size_t>(k) * a.rows + cta.row) * cta.Elements();
+  if (element.mine) element.noise = LoadNow(noise + element.At(cta));
+#pragma unroll 1
+  for (int i = threadIdx.x + kRoleThreads; i < cta.Elements(); i += kRoleThreads)
+    CopyAsync4(SharedAddress(&Further(cta, i).y), noise + Element(cta, i).At(cta), true);
+  CommitCopies();
 }
 
 template <typename T>
@@ -123,7 +128,7 @@ __device__ __forceinline__ void EndElement(const Cta& cta, int k, const DenoiseS
                                            Element& element) {
   const Args& a = cta.a;
   const float output = element.Output();
-  const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + element.number;
+  const size_t at = static_cast<size_t>(cta.row) * cta.Elements() + element.At(cta);
   const bool writes = cta.slice == 0 && k + 1 == a.end;
   if (writes) a.output[at] = output;
   if (a.x_storage) return;
@@ -137,13 +142,13 @@ template <typename T>
 __device__ __forceinline__ void EndPass(const Cta& cta, int k, Element& element) {
   const Args& a = cta.a;
   if (element.mine) EndElement<T>(cta, k, element.step, element);
+  WaitCopies<0>();
 #pragma unroll 1
   for (int i = threadIdx.x + kRoleThreads; i < cta.Elements(); i += kRoleThreads) {
     Element further(cta, i);
-    LoadNoise(cta, k, further);
-    further.x = FurtherX(cta, i);
+    further.x = Further(cta, i).x, further.noise = Further(cta, i).y;
     EndElement<T>(cta, k, element.step, further);
-    FurtherX(cta, i) = further.x;
+    Further(cta, i).x = further.x;
   }
   const bool takes_time = cta.row == 0 && cta.slice == 0 && threadIdx.x == 0;
   if (takes_time && k - a.begin < a.timestamps.capacity)

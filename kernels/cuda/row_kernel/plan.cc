@@ -213,8 +213,8 @@ void Plan::Finish() {
   shared_.layers = shared_.steps + rounded(steps_.size() * sizeof(uint16_t));
   shared_.barriers = shared_.layers + rounded(layers_.size() * sizeof(Layer));
   shared_.moments = shared_.barriers + (kSumsBarriers + 1) * 8;
-  shared_.further_x = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
-  shared_.end = shared_.further_x + 4 * std::max(0, elements_ - kRoleThreads);
+  shared_.further = shared_.moments + (slices_ > 1 ? kWarps * 8 : 0);
+  shared_.end = shared_.further + 8 * std::max(0, elements_ - kRoleThreads);
   shared_.head_sums = slices_ > 1 ? shared_.shortcut_sums : shared_.sums;
 }
 

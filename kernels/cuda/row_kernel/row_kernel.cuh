@@ -121,8 +121,8 @@ struct SharedLayout {
   int head_sums = 0;
   // of a cluster, two, and of the head's sums; behind them whether the MMA warps are done
   int barriers = 0;
-  int moments = 0;    // across clusters: of norm groups
-  int further_x = 0;  // elements of x, float32, from that of number kRoleThreads on
+  int moments = 0;  // across clusters: of norm groups
+  int further = 0;  // x and noise, float32, of elements that are not a thread's first
   int end = 0;
   int sums_turn = 0;  // across clusters: from the sums of a layer to those of the next, in turn
 };

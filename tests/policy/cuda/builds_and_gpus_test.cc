@@ -65,7 +65,7 @@ FakeGpu H200WithClusters(int multiprocessors) {
 
 constexpr char kLayers[] = "launch per layer", kRowKernel[] = "row kernel",
                kAcrossClusters[] = "row kernel across clusters",
-               kPortable[] = "megakernel, portable", kHopper[] = "megakernel";
+               kPortable[] = "megakernel, portable", kHopper[] = "megakernel, warp-specialised";
 
 const Pair kPairs[] = {
     {"90a on an H200", Gpu(90, 132, 227, 90, true), true, true, 8, kRowKernel, kAcrossClusters,

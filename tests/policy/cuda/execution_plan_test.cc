@@ -285,8 +285,8 @@ TEST(ExecutionPlanTest, SaysWhy) {
   EXPECT_THAT(why("notebook", "thor"), HasSubstr("has been measured"));
   EXPECT_THAT(why("notebook", "a100"), HasSubstr("lacks what Hopper's form"));
   mjp::UnetPolicyConfig arms = mjp::NamedConfig("compact");
-  arms.horizon = 32, arms.action_dim = 14;
-  EXPECT_THAT(mjp::ChooseExecution(arms, row, kH200).why, HasSubstr("up to 256"));
+  arms.horizon = 32, arms.action_dim = 33;
+  EXPECT_THAT(mjp::ChooseExecution(arms, row, kH200).why, HasSubstr("up to 1024"));
   const ExecutionPlan plan =
       mjp::ChooseExecution(GoldenConfig("lerobot"), {Format::kFp16, 1, mjp::kAutoWindow}, kH200);
   EXPECT_THAT(plan.Text(), HasSubstr("16 rows a pass in one launch; window of 16 steps"));

@@ -58,7 +58,7 @@ BenchRow Skipped(const std::string& suite, const std::string& name, const std::s
 using Suite = std::function<BenchRows(const BenchOptions&)>;
 
 BenchRows BenchKernels(const BenchOptions& options);   // every operator alone
-BenchRows BenchLadder(const BenchOptions& options);    // how three of them became fast
+BenchRows BenchLadder(const BenchOptions& options);    // how kernels became fast
 BenchRows BenchPass(const BenchOptions& options);      // a U-Net pass, the encoder, their launches
 BenchRows BenchChunk(const BenchOptions& options);     // all denoising steps
 BenchRows BenchParallel(const BenchOptions& options);  // what windows of steps save and change

@@ -20,7 +20,8 @@ struct Conv1dArgs {
   float* y = nullptr;             // (batch, out, length)
 };
 
-// What the later rungs are compiled for; the first takes any shape.
+// What the later rungs are compiled for; the first takes up to 1,024 positions. All take up to
+// 65,535 rows.
 inline constexpr int kLadderLength = 8, kLadderTaps = 5;
 
 void Conv1dNaive(const Conv1dArgs& args, cudaStream_t stream);   // conv1d_1_naive.cu

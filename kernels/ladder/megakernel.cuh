@@ -9,9 +9,10 @@
 
 // How a chain of layers became one kernel, from a launch per layer to what the megakernel does
 // (kernels/cuda/megakernel/README.md), a rung per file. A layer is y = Mish(GroupNorm(conv(x))),
-// 512 channels at 8 positions: half of a U-Net block, without its FiLM and residual. What the rungs
-// share is in megakernel_layer.cuh. `mjpolicy bench ladder` times them side by side; nothing but
-// the bench and the tests uses them.
+// 512 channels at 8 positions: half of a U-Net block, without its FiLM and residual. The headers in
+// the order of the rungs that need them first: megakernel_layer.cuh (1), megakernel_mail.cuh (4),
+// megakernel_split_k.cuh (5), megakernel_roles.cuh (7). `mjpolicy bench ladder` times the rungs
+// side by side; nothing but the bench and the tests uses them.
 
 namespace mjp::ladder {
 
@@ -39,7 +40,8 @@ struct ChainArgs {
   int* timed_out = nullptr;  // becomes 1 where a value did not come for seconds
 };
 
-// Each enqueues a chain. Throws Error. Those from rung 3 on need all 128 blocks resident at once.
+// Each enqueues a chain; GraphOfLaunches returns a graph that does. Throws Error. Those from rung 3
+// on need all 128 blocks resident at once.
 void ChainOfLaunches(const ChainArgs& args, cudaStream_t stream);  // megakernel_1_launches.cu
 CudaGraphExec GraphOfLaunches(const ChainArgs& args);              // megakernel_2_graph.cu
 void ChainByGridBarrier(const ChainArgs& args,

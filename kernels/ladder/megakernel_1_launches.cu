@@ -1,5 +1,7 @@
 // Rung 1: a launch per layer. Each block multiplies its output tile over all in channels: 128
-// blocks x 328 KB of weights. Between two layers the GPU drains, and the CPU launches the next one.
+// blocks x 328 KB of weights. The CPU enqueues ahead, which costs nothing while a layer takes
+// longer than a launch. Between two layers the GPU drains, and the next grid starts. Up to rung 4
+// loading weights takes most of a layer, and hides what these rungs save.
 
 #include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/megakernel_layer.cuh"

@@ -1,6 +1,8 @@
 // Rung 3: one cooperative launch. The blocks stay, and a barrier of the whole grid stands where a
 // launch ended before. Nothing is set up again, but each layer waits for the slowest block of the
-// one before, and a barrier is a way to L2 and back, twice.
+// one before, and for three ways to L2 and back. Values are stored, and a fence waits until L2 has
+// them. A counter there is added to, and polled until the last block has come. Then the values are
+// loaded.
 
 #include <cooperative_groups.h>
 

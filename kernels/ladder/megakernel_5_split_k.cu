@@ -1,7 +1,8 @@
-// Rung 5: split-K. A block of rung 4 reads 328 KB of weights for 8 positions. Here 8 blocks share
-// the in channels: each reads 41 KB and multiplies 8 rows at once, and sends partial sums to the
-// owners of the output tiles, who add them up. A layer is two exchanges instead of one, and an
-// eighth of the weights.
+// Rung 5: split-K. In rung 4 the 16 blocks of a norm group all read the same 328 KB of weights, one
+// for each row. Here the 8 blocks that own a norm group of 8 rows read it once, a slice of 64 in
+// channels each: 41 KB. A block multiplies 8 rows at once and sends partial sums to the owners of
+// the output tiles, who add them up. A layer is two exchanges instead of one, and an eighth of the
+// weights. The price: these 8 rows wait for each other.
 
 #include "kernels/ladder/megakernel_split_k.cuh"
 

@@ -1,6 +1,7 @@
 // Rung 6: weights are prefetched across layers. They depend on nothing that is computed, so a block
 // copies the next layer's 41 KB to shared memory while it waits for this layer's values. When those
-// arrive, the weights are there: memory is read all the time, not in turns with the exchange.
+// arrive, the weights are there: they are read during the exchange, not in turns with it. Each
+// layer's copy goes to one of two buffers, in turn.
 
 #include "kernels/ladder/megakernel_split_k.cuh"
 

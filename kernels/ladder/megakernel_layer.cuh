@@ -1,8 +1,8 @@
 #ifndef KERNELS_LADDER_MEGAKERNEL_LAYER_CUH_
 #define KERNELS_LADDER_MEGAKERNEL_LAYER_CUH_
 
-#include "kernels/cuda/primitives/cuda_check.h"
 #include "kernels/cuda/primitives/device_math.cuh"
+#include "kernels/cuda/primitives/launch.cuh"
 #include "kernels/ladder/group_sum.cuh"
 #include "kernels/ladder/megakernel.cuh"
 
@@ -114,7 +114,7 @@ __device__ __forceinline__ uint32_t RunTile(const ChainArgs& a, int layer, const
   Sync<kMmaBarrier>();
   float sums[kOutTiles][4] = {};
   for (int block = warp * kWarpBlocks; block < (warp + 1) * kWarpBlocks; ++block) {
-    uint4 weights[kChainTaps][kOutTiles];  // all of them are on their way at once
+    uint4 weights[kChainTaps][kOutTiles];  // ptxas decides how many are on their way
 #pragma unroll
     for (int i = 0; i < kChainTaps * kOutTiles; ++i)
       weights[i / kOutTiles][i % kOutTiles] =
@@ -137,20 +137,12 @@ __device__ __forceinline__ uint32_t RunTile(const ChainArgs& a, int layer, const
 // Launches 128 blocks that are all resident at once. Throws Error.
 template <auto kKernel>
 void LaunchResident(const ChainArgs& args, int threads, size_t shared_bytes, cudaStream_t stream) {
-  CheckCuda(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(shared_bytes)),
-            "shared memory of a chain");
-  cudaLaunchAttribute cooperative = {};
-  cooperative.id = cudaLaunchAttributeCooperative;
-  cooperative.val.cooperative = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(kChainBlocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  CheckCuda(cudaLaunchKernelEx(&config, kKernel, args), "a chain");
+  AllowShared(kKernel, static_cast<int>(shared_bytes), "shared memory of a chain");
+  LaunchShape shape;
+  shape.grid = dim3(kChainBlocks), shape.block = dim3(threads);
+  shape.shared_bytes = shared_bytes;
+  shape.cooperative = true;
+  Launch(kKernel, shape, stream, "a chain", args);
 }
 
 }  // namespace mjp::ladder

@@ -5,10 +5,22 @@
 #include "kernels/ladder/megakernel_layer.cuh"
 
 // Words that tell by themselves whether they have arrived, as in NCCL's LL protocol: a word and the
-// epoch that wrote it are one 64-bit store. A reader polls the data; there is no flag, no fence and
-// no barrier. Two buffers suffice, since whoever writes layer n + 2 has read, directly or through
-// others, what all readers of layer n have sent. The megakernel has the epoch in the values' lowest
-// bits and needs half the bytes (kernels/cuda/megakernel/exchange/mailbox.cuh).
+// epoch that wrote it are one 64-bit store. A reader polls the data; between blocks there is no
+// flag, no fence and no barrier. The megakernel needs no bytes for epochs: it tags one of four
+// partial sums with one bit, and clears activations, whose flag is not being zero
+// (kernels/cuda/megakernel/exchange/mailbox.cuh).
+//
+// Two buffers suffice. In rung 4 whoever publishes layer n + 2 has received layer n + 1 of all
+// blocks of its row. They are the readers of its layer n, and had received that before. From rung 5
+// on there are two exchanges: megakernel_split_k.cuh.
+//
+// There is no deadlock, from rung 4 on. All blocks are resident, and a sender never waits for room.
+// Each block, and each role of it, takes (layer, batch) in the same order, a product before its
+// epilogue, and waits for earlier ones alone. So the earliest that is not done can go on.
+//
+// Memory order. All accesses are relaxed, and readers have no acquire fence. PTX's memory model
+// asks for one; we rely on hardware, as the megakernel does (its README.md, Memory order). Loads
+// are not speculated, and a load whose value was tested is over before a store that depends on it.
 
 namespace mjp::ladder {
 

@@ -4,7 +4,9 @@
 #include "kernels/ladder/megakernel_split_k.cuh"
 
 // The two roles of a block's warps in rungs 7 and 8. They share no data within the block: whatever
-// crosses from one role to the other does so by mail.
+// crosses from one role to the other does so by mail. In rung 6 the epilogue's barriers tell that
+// all warps have multiplied the layer before; here kMmaBarrier alone does. So the copy of the next
+// layer's weights begins behind it, and the input has a second place.
 
 namespace mjp::ladder {
 

@@ -5,12 +5,20 @@
 
 // The two halves of a layer in rungs 5 to 8: a block multiplies 64 out channels of 8 rows over one
 // slice of 64 in channels and sends partial sums; the owner of an output tile adds the 8 slices up.
+// Slice s is norm group s of the layer before: the tiles of owners (r, s), r being a row.
+//
+// Two buffers suffice for either exchange. Sums: whoever sends sums n + 2 to owner (r, g) has slice
+// s of layer n + 1. Owner (r, s) had sums n + 1 of all slices, also of slice g, before it published
+// that. The sender of slice g had what (r, g) published in layer n, after it had received sums n.
+// Mail: owner (r, g) publishes n + 2 after it had sums n + 2 of all slices s. Their senders had
+// what owners (r, s) published in n + 1, and these had the sums of all readers of slice g of layer
+// n. This holds for each row, and so for each row batch.
 
 namespace mjp::ladder {
 
 inline constexpr int kSliceRows = 8, kSliceChannels = kChainChannels / kChainSlices;
 inline constexpr int kSliceBlocks = kSliceChannels / 16;
-inline constexpr int kSliceFragments = kOutTiles * kSliceBlocks * kChainTaps;  // 40 KB
+inline constexpr int kSliceFragments = kOutTiles * kSliceBlocks * kChainTaps;  // 41 KB
 
 using SliceInput = ChainInput<kSliceRows, kSliceChannels>;
 
@@ -24,10 +32,11 @@ __device__ __forceinline__ Slice SliceOfBlock() {
           static_cast<int>(blockIdx.x) / kChainRows};
 }
 
-// Receives the input of a layer's product: word `thread` of the slice, of each row of a batch.
+// Receives the input of a layer's product: word `thread` of the slice, of each of its 8 rows.
 __device__ __forceinline__ void ReceiveInput(const ChainArgs& a, int layer, int batch,
                                              const Slice& s, int thread, SpinWatchdog& watchdog,
                                              SliceInput& input) {
+  static_assert(kThreadWords == kSliceRows);
   const int first_row = batch * kChainRows + s.first_row,
             at = s.slice * kSliceChannels * 4 + thread;
   uint32_t words[kThreadWords];
@@ -56,7 +65,7 @@ __device__ __forceinline__ void MultiplyAndSend(const ChainArgs& a, int layer, i
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int tile = warp % kOutTiles, first = warp / kOutTiles * kWarpRows;
   float sums[kWarpRows][4] = {};
-  uint4 weights[kSliceBlocks * kChainTaps];
+  uint4 weights[kSliceBlocks * kChainTaps];  // ptxas decides how many are on their way
 #pragma unroll
   for (int i = 0; i < kSliceBlocks * kChainTaps; ++i)
     weights[i] = weight(tile, i / kChainTaps, i % kChainTaps);

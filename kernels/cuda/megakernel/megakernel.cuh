@@ -147,10 +147,10 @@ int UseBeforeLast(const std::vector<Layer>& layers, Mailbox Layer::*mailbox, int
 bool TwoMailboxBuffersSuffice(const std::vector<Layer>& layers);
 // Sets `fence` in the layer before the last one whose CTA groups span all rows. An owner clears, a
 // pass ahead, the buffer that it writes in the next pass; a reader that polled there before the
-// clear is visible would take the activations of the pass before. One fence in a pass is enough:
-// every CTA waits, through that last layer, for the outputs of the layer before of all others, and
-// this once between any clear and the next poll of what was cleared. Before the last such layer,
-// since the epilogue warps have time there. The skew must be bounded.
+// clear is visible would take the activations of the pass before last. One fence in a pass is
+// enough: every CTA waits, through that last layer, for the outputs of the layer before of all
+// others, and this once between any clear and the next poll of what was cleared. Before the last
+// such layer, since the epilogue warps have time there. The skew must be bounded.
 void PlaceFence(std::vector<Layer>& layers);
 // Shared memory of a CTA in bytes, and the offsets of the accumulators from the input: behind it
 // with warp specialisation, and where both fit into `room` bytes; otherwise in its place. Those of

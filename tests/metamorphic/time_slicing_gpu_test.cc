@@ -42,8 +42,10 @@ Work Decisions(std::shared_ptr<const mjp::Checkpoint> checkpoint, int batch = 1,
   options.backend = mjp::Backend::kCuda;
   options.precision = mjp::Precision::kFp16;
   options.self_check = false;  // the test is the check
-  options.sampler = {mjp::SamplerKind::kDdpm, 100, window};
-  options.sampler.parallel_tolerance = 1e-9f;
+  if (!checkpoint->network->sampler().kinds.empty()) {
+    options.sampler = {mjp::SamplerKind::kDdpm, 100, window};
+    options.sampler.parallel_tolerance = 1e-9f;
+  }
   options.batch = batch;
   const std::shared_ptr<mjp::Policy> policy = mjp::Policy::Create(checkpoint, options);
   const auto observations = std::make_shared<mjp_test::Observations>(*checkpoint, batch);

@@ -63,7 +63,7 @@ __device__ __forceinline__ void MultiplyLayers(const Cta& cta, WeightPipeline<kC
 }
 
 // Behind a layer's products, for the time of its epilogue (TensorClock).
-inline constexpr int kClockProducts = 24;
+inline constexpr int kClockProducts = 12;
 
 // The epilogues of a layer's norm groups in the CTA. A warp prepares its first one before the sums
 // are there: where a CTA has up to kWarps / 2 groups, while others still run the layer before.

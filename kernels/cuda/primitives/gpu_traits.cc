@@ -69,8 +69,8 @@ const std::map<std::string, GpuTraits>& KnownGpus() {
                              {"h200", "NVIDIA H200", 90, 132, 227, 8},
                              {"b200", "NVIDIA B200", 100, 148, 227, 8},
                              {"thor", "NVIDIA Jetson AGX Thor", 110, 20, 227, 8},
-                             {"rtx5090", "NVIDIA RTX 5090", 120, 170, 99, 1},
-                             {"dgx-spark", "NVIDIA DGX Spark", 121, 48, 99, 1}};
+                             {"rtx5090", "NVIDIA RTX 5090", 120, 170, 99, 8},
+                             {"dgx-spark", "NVIDIA DGX Spark", 121, 48, 99, 8}};
     std::map<std::string, GpuTraits> table;
     for (const Row& row : kRows) {
       GpuTraits traits = {row.name, row.capability, row.sms, row.shared_kib * kKib, true};

@@ -37,9 +37,8 @@ class TwoGpusTest : public testing::Test {
 };
 
 std::vector<std::shared_ptr<const mjp::Checkpoint>> Networks() {
-  mjp::DitConfig dit;
-  dit.hidden = 256, dit.heads = 8, dit.layers = 2, dit.horizon = 16, dit.action_dim = 2;
-  dit.scheduler.train_steps = 100;
+  mjp::DitConfig dit = SmallDitConfig(true);
+  dit.hidden = 256, dit.heads = 8;
   return {mjp::LoadCheckpoint(MJPOLICY_SOURCE_DIR "/assets/pusht_image"),
           mjp::NamedNetwork("lerobot-128"), mjp::NamedNetwork("notebook"), SmallDit(dit),
           ActCheckpoint(SmallActConfig())};

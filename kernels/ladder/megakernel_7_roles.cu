@@ -1,7 +1,7 @@
 // Rung 7: warp specialisation. Of a block's 512 threads half multiply, the other half run
 // epilogues; each has its loop over the layers. No warp changes from one job to the other, so the
 // MMA warps poll for the next layer's input while the epilogue warps still normalise. Alone it
-// loses: 101 us a chain where rung 6 takes 85.9 (H100 SXM, 16 layers). Both roles poll at once,
+// loses: 100 us a chain where rung 6 takes 83.6 (H200, 16 layers). Both roles poll at once,
 // which loads L2. It pays in rung 8. Roles of warps with a main loop each are HazyResearch's
 // Megakernels'.
 

@@ -128,20 +128,38 @@ std::string PngFault(PictureBytes bytes) {
   return "has no end";
 }
 
+// Where the rows of a BMP lie, by its header.
+struct BmpRows {
+  uint64_t bits;       // of a pixel
+  uint64_t offset;     // of the first row, from the beginning of the file
+  int64_t width;       // pixels
+  uint64_t count;      // rows
+  uint64_t row_bytes;  // a multiple of four
+};
+constexpr size_t kBmpFileHeader = 14, kBmpHeaders = kBmpFileHeader + 40;  // the shortest
+
+// `bytes` are a BMP's, at least kBmpHeaders of them.
+BmpRows BmpRowsOf(PictureBytes bytes) {
+  constexpr uint64_t kRowBits = 32;
+  const int64_t height = static_cast<int32_t>(LittleEndian(bytes.subspan(22)));
+  BmpRows rows = {.bits = uint64_t{bytes[28]} | uint64_t{bytes[29]} << 8,
+                  .offset = LittleEndian(bytes.subspan(10)),
+                  .width = static_cast<int32_t>(LittleEndian(bytes.subspan(18))),
+                  .count = static_cast<uint64_t>(height < 0 ? -height : height),
+                  .row_bytes = 0};
+  rows.row_bytes = (static_cast<uint64_t>(rows.width) * rows.bits + kRowBits - 1) / kRowBits * 4;
+  return rows;
+}
+
 // What is wrong with a BMP: rows that are not there, which the library takes to be black.
 std::string BmpFault(PictureBytes bytes) {
-  constexpr size_t kHeaders = 14 + 40;  // of the file, and the shortest that has all of this
-  constexpr uint64_t kRowBits = 32;
-  if (bytes.size() < kHeaders) return "ends within its header";
-  const auto width = static_cast<int32_t>(LittleEndian(bytes.subspan(18)));
-  const int64_t height = static_cast<int32_t>(LittleEndian(bytes.subspan(22)));
-  const uint64_t bits = uint64_t{bytes[28]} | uint64_t{bytes[29]} << 8;
-  if (LittleEndian(bytes.subspan(14)) < kHeaders - 14) return "has a header of OS/2";
-  if (width <= 0 || height == 0) return "has no pixels";
-  const uint64_t row = (static_cast<uint64_t>(width) * bits + kRowBits - 1) / kRowBits * 4;
-  const uint64_t rows = static_cast<uint64_t>(height < 0 ? -height : height);
-  const uint64_t end = LittleEndian(bytes.subspan(10)) + row * rows;
-  return bytes.size() < end ? "ends before its last row" : "";
+  if (bytes.size() < kBmpHeaders) return "ends within its header";
+  const BmpRows rows = BmpRowsOf(bytes);
+  if (LittleEndian(bytes.subspan(kBmpFileHeader)) < kBmpHeaders - kBmpFileHeader) {
+    return "has a header of OS/2";
+  }
+  if (rows.width <= 0 || rows.count == 0) return "has no pixels";
+  return bytes.size() < rows.offset + rows.row_bytes * rows.count ? "ends before its last row" : "";
 }
 
 std::string FaultOf(PictureBytes bytes) {
@@ -166,12 +184,14 @@ Pixels Decode(PictureBytes bytes, int channels) {
   return pixels;
 }
 
+constexpr const char* kBeyondPalette = "has a colour that its palette has not";
+
 // What is wrong with the palette of a PNG without other faults: pixels beyond it, to which the
 // library gives colours of the picture that it read before. Empty: nothing, or no palette.
-std::string PaletteFault(PictureBytes bytes) {
+std::string PngPaletteFault(PictureBytes bytes) {
   constexpr size_t kDepth = 24, kColourType = 25, kGrey = 0, kPalette = 3;
   constexpr size_t kAround = 12;  // a chunk's content: length, type and checksum
-  if (!Text(bytes).starts_with(kPngSignature) || bytes[kColourType] != kPalette) return "";
+  if (bytes[kColourType] != kPalette) return "";
   std::vector<uint8_t> grey(bytes.begin(), bytes.end());  // its levels are the indices
   grey[kColourType] = kGrey;
   uint32_t colours = 0;
@@ -187,7 +207,27 @@ std::string PaletteFault(PictureBytes bytes) {
   const uint8_t* begin = indices.values.get();
   const int largest = *std::max_element(begin, begin + int64_t{indices.width} * indices.height);
   const int step = 255 / ((1 << bytes[kDepth]) - 1);  // a grey picture's levels go up to 255
-  return largest / step < static_cast<int>(colours) ? "" : "has a colour that its palette has not";
+  return largest / step < static_cast<int>(colours) ? "" : kBeyondPalette;
+}
+
+// The same of a BMP, whose palette lies between header and rows and may use only its first colours.
+std::string BmpPaletteFault(PictureBytes bytes) {
+  const BmpRows rows = BmpRowsOf(bytes);
+  if (rows.bits > 8) return "";  // of 1, 4 and 8 bits, the library reads no others
+  const int bits = static_cast<int>(rows.bits);
+  const int64_t headers = int64_t{kBmpFileHeader} + LittleEndian(bytes.subspan(kBmpFileHeader));
+  const uint32_t used = LittleEndian(bytes.subspan(46));  // 0: all
+  int64_t colours = (static_cast<int64_t>(rows.offset) - headers) / 4;
+  if (used > 0) colours = std::min<int64_t>(colours, used);
+  for (uint64_t y = 0; y < rows.count; ++y) {
+    const PictureBytes row = bytes.subspan(rows.offset + y * rows.row_bytes);
+    for (int64_t x = 0; x < rows.width; ++x) {
+      const int64_t bit = x * bits;  // a byte's first pixel is in its highest bits
+      const int index = row[bit / 8] >> (8 - bits - bit % 8) & ((1 << bits) - 1);
+      if (index >= colours) return kBeyondPalette;
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -204,7 +244,9 @@ std::vector<uint8_t> ParsePicture(PictureBytes bytes, const std::string& origin,
     throw bad("not a PNG or BMP picture of at most 4096 pixels (" +
               std::string(stbi_failure_reason()) + ")");
   }
-  if (const std::string fault = PaletteFault(bytes); !fault.empty()) throw bad(fault);
+  const bool png = Text(bytes).starts_with(kPngSignature);
+  const std::string fault = png ? PngPaletteFault(bytes) : BmpPaletteFault(bytes);
+  if (!fault.empty()) throw bad(fault);
   const int64_t count = int64_t{pixels.width} * pixels.height;
   stbi_uc* to = pixels.values.get();
   const stbi_uc* end = to + count * kRgba;

@@ -185,6 +185,56 @@ TEST(PaletteTest, HasEveryColourOfItsPictureOrIsRefused) {
               ::testing::HasSubstr("transparent"));
 }
 
+// A BMP of `width` pixels in each of `rows`, which have a multiple of four bytes. Its palette is
+// `colours` (blue, green, red, 0), of which it says that it uses `used`, 0 for all.
+Bytes PalettedBmp(int width, uint8_t bits, const std::vector<Bytes>& rows, const Bytes& colours,
+                  uint32_t used = 0) {
+  Bytes header = Bmp(width, 0, {});
+  SetLittleEndian(header, 10, static_cast<uint32_t>(header.size() + colours.size()));
+  SetLittleEndian(header, 22, static_cast<uint32_t>(rows.size()));
+  SetLittleEndian(header, 46, used);
+  header[28] = bits;
+  return Joined({header, colours, Joined(rows)});
+}
+
+TEST(PaletteTest, OfABmpHasEveryColourOfItsPictureOrItIsRefused) {
+  const Bytes red = {2, 1, 200, 0}, whole(4 * 256, 50);
+  const Bytes two = Joined({red, {5, 4, 3, 0}}), three = Joined({two, {8, 7, 6, 0}});
+  Bytes no_palette = PalettedBmp(1, 8, {{0, 0, 0, 0}}, red);
+  SetLittleEndian(no_palette, 10, 50);  // rows within the header
+  struct Row {
+    const char* name;
+    Bytes bmp;
+  };
+  for (const Row& row : {
+           Row{"8 bits", PalettedBmp(2, 8, {{0, 200, 0, 0}}, two)},
+           Row{"the first row", PalettedBmp(1, 8, {{2, 0, 0, 0}, {0, 0, 0, 0}}, two)},
+           Row{"the last row", PalettedBmp(1, 8, {{0, 0, 0, 0}, {2, 0, 0, 0}}, two)},
+           Row{"the last index",
+               PalettedBmp(1, 8, {{255, 0, 0, 0}}, {whole.begin() + 4, whole.end()})},
+           Row{"4 bits, a high half", PalettedBmp(3, 4, {{0x01, 0x30, 0, 0}}, three)},
+           Row{"4 bits, a low half", PalettedBmp(2, 4, {{0x03, 0, 0, 0}}, three)},
+           Row{"1 bit", PalettedBmp(8, 1, {{0b00000001, 0, 0, 0}}, red)},
+           Row{"beyond those in use", PalettedBmp(1, 8, {{2, 0, 0, 0}}, three, 2)},
+           Row{"fewer than it says", PalettedBmp(1, 8, {{2, 0, 0, 0}}, two, 3)},
+           Row{"no palette", no_palette},
+       }) {
+    const auto ending = Ending([&] {
+      Parsed(PalettedBmp(1, 8, {{255, 0, 0, 0}}, whole));
+      Parsed(row.bmp);
+    });
+    EXPECT_THAT(ending,
+                ::testing::HasSubstr("code 2: a.png: has a colour that its palette has not"))
+        << row.name;
+  }
+  const Bytes first = {200, 1, 2}, last = {6, 7, 8};  // what pads a row is no pixel of it
+  EXPECT_EQ(Parsed(PalettedBmp(1, 8, {{2, 9, 9, 9}}, three)), last);
+  EXPECT_EQ(Parsed(PalettedBmp(1, 8, {{2, 9, 9, 9}}, three, 3)), last);
+  EXPECT_EQ(Parsed(PalettedBmp(1, 8, {{255, 0, 0, 0}}, whole)), (Bytes{50, 50, 50}));
+  EXPECT_EQ(Parsed(PalettedBmp(1, 4, {{0x2F, 9, 9, 9}}, three)), last);
+  EXPECT_EQ(Parsed(PalettedBmp(1, 1, {{0b01111111, 9, 9, 9}}, red)), first);
+}
+
 TEST_F(FolderFaultsTest, MorePicturesThanTheMachineHoldsAreRefused) {
   WriteGoodSet(folder_);
   // a picture of this size would be larger than any memory

@@ -92,17 +92,19 @@ NormalizerStats TakeStatsInModel(const ConfigFile& config, CheckpointSource& sou
 
 NormalizerStats LoadStats(CheckpointFiles& files, const ConfigFile& config,
                           CheckpointSource& source, const std::string& model) {
+  const bool inside =
+      source.HasPrefix("normalize_inputs.") || source.HasPrefix("unnormalize_outputs.");
   const bool processors = files.Has(kPreprocessor) || files.Has(kPostprocessor);
-  if (source.HasPrefix("normalize_inputs.") || source.HasPrefix("unnormalize_outputs.")) {
-    if (processors) {
-      throw BadInput(model +
-                     ": holds statistics, and so do the processor files beside it; remove " +
-                     "those which are not to be used");
-    }
-    return TakeStatsInModel(config, source, model);
+  const bool json = files.Has(kStatsFile);
+  if (inside + processors + json > 1) {
+    const char* processor = files.Has(kPreprocessor) ? kPreprocessor : kPostprocessor;
+    throw BadInput((inside ? model : files.PathOf(processor)) + ": holds statistics, and so " +
+                   (inside && processors ? "do the processor files" : "does stats.json") +
+                   " beside it; remove those which are not to be used");
   }
+  if (inside) return TakeStatsInModel(config, source, model);
   if (processors) return ReadProcessorStats(files, config);
-  if (files.Has(kStatsFile)) return ReadStatsJson(files, config);
+  if (json) return ReadStatsJson(files, config);
   throw BadInput(files.directory() +
                  ": has no statistics (policy_preprocessor.json, stats.json, or inside "
                  "model.safetensors): the policy would run un-normalised; add a stats.json with "

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "policy/checkpoint/checkpoint_files.h"
 #include "policy/checkpoint/config_parser.h"
 #include "policy/checkpoint/half.h"
 #include "policy/checkpoint/network_model.h"
@@ -99,12 +100,22 @@ void WriteProcessors(const std::string& directory, const Json& config) {
                                     device})}});
 }
 
+// A checkpoint's stats.json goes with it. Another one is somebody's, and would be read as one.
+void CheckStatsFile(const std::string& directory) {
+  const CheckpointFiles there(directory);
+  if (!there.Has(kStatsFile) || there.Has(kConfig) || there.Has(kModel)) return;
+  throw BadInput(there.PathOf(kStatsFile) +
+                 ": is not of a checkpoint, and would stand beside the statistics of the one to be "
+                 "written; move it away, or give another directory");
+}
+
 }  // namespace
 
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format) {
   namespace fs = std::filesystem;
   CheckReadsBack(checkpoint);
+  CheckStatsFile(directory);
   const fs::path target(directory), fresh = target / (".unfinished" + std::to_string(getpid()));
   std::error_code error;
   fs::create_directories(fresh, error);
@@ -118,12 +129,12 @@ void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
     const PictureLooks looks = checkpoint.network->trained_looks();
     if (!looks.empty()) WriteJson(fresh / kLookFile, LooksToJson(looks));
     WriteJson(fresh / kConfig, config);
-    // without its config.json a directory is no checkpoint: never one of old and new files
-    if (!fs::remove(target / kConfig, error) && error) {
-      throw BadInput(directory + ": cannot replace config.json: " + error.message());
-    }
-    if (!fs::remove(target / kLookFile, error) && error) {  // that of another checkpoint
-      throw BadInput(directory + ": cannot replace look.json: " + error.message());
+    // without its config.json a directory is no checkpoint: never one of old and new files. The
+    // others would be taken for the new one's.
+    for (const char* name : {kConfig, kLookFile, kStatsFile}) {
+      if (!fs::remove(target / name, error) && error) {
+        throw BadInput(directory + ": cannot replace " + name + ": " + error.message());
+      }
     }
     if (!looks.empty()) RenameDurably(fresh / kLookFile, target / kLookFile);
     for (const char* name :

@@ -14,16 +14,17 @@ enum class WeightFormat { kF32, kF16 };
 // files and their statistics), and look.json where its training's looks are known. LoadCheckpoint
 // reads it back; with type "diffusion", LeRobot loads it too. A checkpoint that is there is
 // replaced once the new one is on the disk whole, and config.json comes last: what is left after a
-// crash is the old, the new, or none. Throws Error if a file cannot be written, a weight does not
-// fit the format, BatchNorm was folded, or, before anything is written, as CheckReadsBack does.
+// crash is the old, the new, or none. Its look.json and stats.json go with it. Throws Error if a
+// file cannot be written, a weight does not fit the format, BatchNorm was folded, or, before
+// anything is written, as CheckReadsBack does and for a stats.json where no checkpoint is.
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
                      WeightFormat format);
 
 // config.json of `checkpoint`. Throws Error for a crop that it has no number for.
 Json ConfigToJson(const Checkpoint& checkpoint);
 
-// Throws Error where its config.json would not be read, or be read as that of another network; the
-// weights need not be there.
+// Throws Error where its config.json would not be read, or be read as that of another network, or
+// where pictures have several modes; the weights need not be there.
 void CheckReadsBack(const Checkpoint& checkpoint);
 
 }  // namespace mjp

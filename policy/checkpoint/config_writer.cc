@@ -25,6 +25,20 @@ Json NormalizationMapping(const PolicyConfig& config, const NormalizerStats& sta
   return mapping;
 }
 
+// The old layout of config.json has a mode for each feature, the one that is written one for each
+// type of feature.
+void CheckOneModeOfPictures(const Checkpoint& checkpoint) {
+  const std::vector<FeatureStats>& stats = checkpoint.stats.cameras;
+  for (size_t i = 1; i < stats.size(); ++i) {
+    if (stats[i].mode == stats[0].mode) continue;
+    const std::vector<CameraFeature>& cameras = checkpoint.config.cameras;
+    throw BadInput("no checkpoint is written: config.json has one mode for all pictures, and \"" +
+                   cameras[i].name + "\" has " + ModeName(stats[i].mode) + ", \"" +
+                   cameras[0].name + "\" " + ModeName(stats[0].mode) +
+                   "; give all pictures one mode");
+  }
+}
+
 using NamedShapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
 // The tensors that inference reads.
@@ -65,6 +79,7 @@ Json ConfigToJson(const Checkpoint& checkpoint) {
 }
 
 void CheckReadsBack(const Checkpoint& checkpoint) {
+  CheckOneModeOfPictures(checkpoint);
   const Json written = ConfigToJson(checkpoint);
   const ConfigFile file = ParseConfig(written, "config.json of the policy to be written");
   Checkpoint read;

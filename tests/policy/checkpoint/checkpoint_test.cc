@@ -159,6 +159,18 @@ TEST_F(CheckpointTest, RefusesAHugeFileByItsHeaderAlone) {
 TEST_F(CheckpointTest, RefusesTwoSetsOfStatistics) {
   EditTensors(kModel, [](Tensors& t) { t["normalize_inputs.buffer_action.min"] = {{2}, {1, 2}}; });
   EXPECT_THAT(Refusal(), HasSubstr("so do the processor files"));
+  for (const char* name : {kPre, kPost, kPreStats, kPostStats}) {
+    std::filesystem::remove(dir_ / name);
+  }
+  dir_.Write("stats.json", "{}");
+  EXPECT_THAT(Refusal(), HasSubstr(std::string(kModel) + ": holds statistics, and so does stats"));
+}
+
+TEST_F(CheckpointTest, RefusesStatsJsonBesideProcessorFiles) {
+  dir_.Write("stats.json", "{}");
+  EXPECT_THAT(Refusal(), HasSubstr(std::string(kPre) + ": holds statistics, and so does stats"));
+  std::filesystem::remove(dir_ / kPre);
+  EXPECT_THAT(Refusal(), HasSubstr(std::string(kPost) + ": holds statistics, and so does stats"));
 }
 
 TEST_F(CheckpointTest, StatisticsInConfigMustNameStateAndAction) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -198,6 +199,45 @@ TEST(CheckpointWriter, WhatCannotBeReadBackLeavesTheOldCheckpoint) {
   EXPECT_THAT(refusal(with(TinyStateCheckpoint(),
                            [](auto& config) { config.scheduler.temperature = 1e30f; })),
               testing::HasSubstr("temperature"));
+}
+
+TEST(CheckpointWriter, PicturesOfSeveralModesLeaveTheOldCheckpoint) {
+  const TempDir dir;
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("compact");
+  config.cameras.push_back(config.cameras[0]);
+  config.cameras[1].name = "observation.images.wrist";
+  mjp::NormalizerStats stats;
+  stats.cameras.resize(2);
+  stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  mjp::WriteCheckpoint(dir / "a", *mjp::RandomCheckpoint(config, stats, 0), WeightFormat::kF16);
+  const std::string before = mjp::LoadCheckpoint(dir / "a")->sha256;
+  for (const int other : {0, 1}) {
+    mjp::NormalizerStats mixed = stats;
+    mixed.cameras[other] = {mjp::Normalization::kMeanStd, {0, 0, 0}, {1, 1, 1}};
+    const auto checkpoint = mjp::RandomCheckpoint(config, mixed, 1);
+    EXPECT_THAT(ErrorOf([&] { mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF16); }),
+                testing::AllOf(testing::HasSubstr("one mode for all pictures"),
+                               testing::HasSubstr("observation.images.wrist"),
+                               testing::HasSubstr("IDENTITY"), testing::HasSubstr("MEAN_STD")));
+    EXPECT_EQ(mjp::LoadCheckpoint(dir / "a")->sha256, before);
+  }
+}
+
+TEST(CheckpointWriter, StatsJsonGoesWithItsCheckpointAlone) {
+  const TempDir dir;
+  const auto checkpoint = TinyStateCheckpoint();
+  mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF32);
+  dir.Write("a/stats.json", "{}");
+  mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF32);
+  EXPECT_FALSE(std::filesystem::exists(dir / "a/stats.json"));
+  mjp::LoadCheckpoint(dir / "a");
+
+  std::filesystem::create_directory(dir / "mine");
+  dir.Write("mine/stats.json", "{}");
+  EXPECT_THAT(ErrorOf([&] { mjp::WriteCheckpoint(dir / "mine", *checkpoint, WeightFormat::kF32); }),
+              testing::HasSubstr("mine/stats.json: is not of a checkpoint"));
+  EXPECT_TRUE(std::filesystem::exists(dir / "mine/stats.json"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "mine/model.safetensors"));
 }
 
 TEST(Sha256, MatchesTheStandardsExamples) {

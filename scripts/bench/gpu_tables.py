@@ -126,7 +126,7 @@ ROOFLINES = {"16 passes of 80 M": (16 * 122e6, 0, "chunk_fp16", NOTEBOOK_CHUNKS[
              "12.5 passes of 263 M": (12.5 * 526e6, 0, "parallel_263M", WINDOW_16),
              "a decision of 80 M, DDPM 100": (16 * 122e6 + 51e6, 0, "decision_ddpm", "decision"),
              "16 rows of 80 M": (122e6, 0, "pass_16", f"{CHAIN}, batch 16"),
-             "1024 rows of 80 M": (122e6, 594e9, "pass_1024", "U-Net pass, batch 1024"),
+             "1024 rows of 80 M, bound by tensor cores": (122e6, 594e9, "pass_1024", "U-Net pass, batch 1024"),
              "the encoder, 2 frames": (22e6, 0, "pass_1", "encoder, 2 frames"),
              "1024 rasterised frames": (28e6, 0, "pictures", "rasteriser")}
 
@@ -163,11 +163,34 @@ def read(out):
     if not commit or commit.endswith("-dirty"):
         sys.exit(f"bench/gpu: the runs are of changed sources, version \"{commit}\"; commit, build and measure anew")
     drivers = {result["driver"] for result in results.values() if "driver" in result}
-    return results, gpu, ", ".join(sorted(drivers)), commit[:7]
+    return results, gpu, ", ".join(sorted(drivers)), commit
 
 
-def evaluation_seconds(out, sampler):
-    return re.search(r"^time +([\d.]+) s", (out / f"episodes_{sampler}.txt").read_text(), re.MULTILINE)[1]
+def evaluation_seconds(out, sampler, gpu, commit):
+    """What 1000 episodes took on this GPU at this commit."""
+    text, run = out / f"episodes_{sampler}.txt", out / f"episodes-{sampler}/run.json"
+    again = f"measure anew with --only episodes_{sampler}; nothing was written"
+    for file in (text, run):
+        if not file.exists():
+            sys.exit(f"bench/gpu: there is no {file}; {again}")
+    time = re.search(r"^time +([\d.]+) s", text.read_text(), re.MULTILINE)
+    if time is None:
+        sys.exit(f"bench/gpu: {text} has no line \"time\": its evaluation failed; {again}")
+    facts = json.loads(run.read_text())
+    version, backend = facts.get("version", ""), facts.get("backend", "")
+    if version.partition("+")[2] != commit or f", {gpu}, " not in backend:
+        sys.exit(f"bench/gpu: {run} is of {version} on {backend}, the other runs are of {commit} on {gpu}; {again}")
+    return time[1]
+
+
+def refuse_other_gpus(texts, gpu):
+    """The words around the figures name a GPU too, and those are corrected by hand."""
+    for file, text in texts.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            for words, model in re.findall(r"\b((?:on an|on the|one NVIDIA) ([A-Z]+\d+))", line):
+                if model not in gpu.split():
+                    sys.exit(f"bench/gpu: {file}:{number} says \"{words}\", the runs are of {gpu}; correct it there, and where "
+                             "gpu_tables.py has its words; nothing was written")
 
 
 def write(root, out):
@@ -184,16 +207,17 @@ def write(root, out):
         texts[figure.file] = replace(texts[figure.file], figure.cells, figure.column, value, figure.file)
     for sampler, words in (("ddim", "DDIM 10"), ("ddpm", "DDPM 100")):
         texts[PERFORMANCE] = replace(texts[PERFORMANCE], [f"1000 episodes, shipped policy, chunks of 8, {words}, 16 host cores"], 1,
-                                     evaluation_seconds(out, sampler) + " s", PERFORMANCE)
+                                     evaluation_seconds(out, sampler, gpu, commit) + " s", PERFORMANCE)
     for what in ROOFLINES:
         texts[PERFORMANCE] = replace_phrase(texts[PERFORMANCE], re.escape(what) + r": ([\d.]+ ms; measured [\d.]+; gap \d+(?:\.\d+)?)",
                                             roofline(results, gpu, what), PERFORMANCE)
     for pattern, run, name in PHRASES:
         value = three_digits(row_of(results, run, name)["median_ms"])
         texts[README] = replace_phrase(texts[README], pattern, value, README)
-    texts[PERFORMANCE] = replace_phrase(texts[PERFORMANCE], r"\* \*\*GPU\*\*: one (.*?);", f"{gpu}, driver {driver}, commit {commit}",
-                                        PERFORMANCE)
+    texts[PERFORMANCE] = replace_phrase(texts[PERFORMANCE], r"\* \*\*GPU\*\*: one (.*?, commit \w+)",
+                                        f"{gpu}, driver {driver}, commit {commit[:7]}", PERFORMANCE)
+    refuse_other_gpus(texts, gpu)
     for file, text in texts.items():
         (root / file).write_text(text)
-    print(f"figures of {gpu}, commit {commit}")
+    print(f"figures of {gpu}, commit {commit[:7]}")
     return 0

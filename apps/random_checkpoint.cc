@@ -112,14 +112,25 @@ mjp::NormalizerStats StatsOf(const Outline& outline, float range) {
   return stats;
 }
 
-std::shared_ptr<const mjp::Checkpoint> Make(const Arguments& arguments) {
+bool HasBatchNorm(const Outline& outline) {
+  const auto* unet = dynamic_cast<const mjp::UnetModel*>(outline.network.get());
+  return unet != nullptr && !unet->config.encoder.group_norm;
+}
+
+// Writes it, and returns the number of its parameters.
+int64_t Write(const Arguments& arguments) {
   Outline outline = arguments.config.empty() ? FromNamed(arguments) : FromConfig(arguments.config);
   const auto source = arguments.formula ? mjp::MakeFormulaSource(*arguments.formula)
                                         : mjp::MakeRandomSource(arguments.seed);
   const std::string name =
       arguments.formula ? "formula " + *arguments.formula : std::to_string(arguments.seed);
-  return mjp::MadeCheckpoint(outline.config, StatsOf(outline, arguments.range),
-                             std::move(outline.network), *source, name);
+  mjp::MadeTensors tensors;
+  mjp::MadeTensors* made = HasBatchNorm(outline) ? &tensors : nullptr;
+  const auto checkpoint = mjp::MadeCheckpoint(outline.config, StatsOf(outline, arguments.range),
+                                              std::move(outline.network), *source, name, made);
+  mjp::WriteCheckpoint(arguments.out, *checkpoint,
+                       arguments.formula ? mjp::WeightFormat::kF32 : mjp::WeightFormat::kF16, made);
+  return checkpoint->parameter_count;
 }
 
 // Random weights must not replace trained ones by a slip of the hand.
@@ -184,10 +195,8 @@ Action AddRandomCheckpoint(CLI::App& app) {
   command->add_flag("--force", arguments->force, "Replace a checkpoint that is there");
   return [arguments] {
     if (!arguments->force) CheckFree(arguments->out);
-    const auto checkpoint = Make(*arguments);
-    mjp::WriteCheckpoint(arguments->out, *checkpoint,
-                         arguments->formula ? mjp::WeightFormat::kF32 : mjp::WeightFormat::kF16);
-    std::printf("%lld %s weights -> %s\n", static_cast<long long>(checkpoint->parameter_count),
+    const int64_t parameters = Write(*arguments);
+    std::printf("%lld %s weights -> %s\n", static_cast<long long>(parameters),
                 arguments->formula ? "formula" : "random", arguments->out.c_str());
     return 0;
   };

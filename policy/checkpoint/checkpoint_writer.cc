@@ -29,9 +29,10 @@ void WriteJson(const std::string& path, const Json& json) {
   WriteFileAtomically(path, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
-void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightFormat format) {
+void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightFormat format,
+                  const MadeTensors* made) {
   SafetensorsWriter writer;
-  checkpoint.network->VisitTensors([&](const std::string& name, const Tensor& tensor) {
+  const auto add = [&](const std::string& name, const Tensor& tensor) {
     // a grid of thirds and sevenths is no learned value: keep it exact
     if (format == WeightFormat::kF32 || name.ends_with("pos_grid")) {
       writer.AddFloats(name, tensor.shape, tensor.data);
@@ -44,7 +45,12 @@ void WriteWeights(const std::string& path, const Checkpoint& checkpoint, WeightF
       }
     }
     writer.AddHalves(name, tensor.shape, tensor.data);
-  });
+  };
+  if (made == nullptr) {
+    checkpoint.network->VisitTensors(add);
+  } else {
+    for (const auto& [name, tensor] : *made) add(name, tensor);
+  }
   if (HasRandomWeights(checkpoint)) writer.SetMetadata(kWeightsKey, kRandomWeights);
   writer.Write(path);
 }
@@ -112,7 +118,7 @@ void CheckStatsFile(const std::string& directory) {
 }  // namespace
 
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
-                     WeightFormat format) {
+                     WeightFormat format, const MadeTensors* made) {
   namespace fs = std::filesystem;
   CheckReadsBack(checkpoint);
   CheckStatsFile(directory);
@@ -122,7 +128,7 @@ void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
   if (error) throw BadInput(directory + ": cannot create: " + error.message());
   try {
     const Json config = ConfigToJson(checkpoint);
-    WriteWeights(fresh / kModel, checkpoint, format);
+    WriteWeights(fresh / kModel, checkpoint, format, made);
     WriteStats(fresh / kPreStats, checkpoint);
     WriteStats(fresh / kPostStats, checkpoint);
     WriteProcessors(fresh, config);

@@ -2,6 +2,8 @@
 #define POLICY_CHECKPOINT_CHECKPOINT_WRITER_H_
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json_forward.h"
 #include "policy/checkpoint/network.h"
@@ -10,6 +12,9 @@ namespace mjp {
 
 enum class WeightFormat { kF32, kF16 };
 
+// The tensors of a network in the order in which it took them.
+using MadeTensors = std::vector<std::pair<std::string, Tensor>>;
+
 // Writes `checkpoint` as a directory in LeRobot's layout (config.json, model.safetensors, processor
 // files and their statistics), and look.json where its training's looks are known. LoadCheckpoint
 // reads it back; with type "diffusion", LeRobot loads it too. A checkpoint that is there is
@@ -17,8 +22,9 @@ enum class WeightFormat { kF32, kF16 };
 // crash is the old, the new, or none. Its look.json and stats.json go with it. Throws Error if a
 // file cannot be written, a weight does not fit the format, BatchNorm was folded, or, before
 // anything is written, as CheckReadsBack does and for a stats.json where no checkpoint is.
+// `made` replaces the network's own tensors: with it a BatchNorm is no error (MadeCheckpoint).
 void WriteCheckpoint(const std::string& directory, const Checkpoint& checkpoint,
-                     WeightFormat format);
+                     WeightFormat format, const MadeTensors* made = nullptr);
 
 // config.json of `checkpoint`. Throws Error for a crop that it has no number for.
 Json ConfigToJson(const Checkpoint& checkpoint);

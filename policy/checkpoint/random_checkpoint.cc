@@ -48,6 +48,31 @@ class RandomSource : public TensorSource {
   uint32_t tensors_ = 0;
 };
 
+// Another source's tensors, and a copy of each.
+class Copying : public TensorSource {
+ public:
+  Copying(TensorSource& source, MadeTensors& made) : source_(source), made_(made) {}
+
+  Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    return made_.emplace_back(name, source_.Take(name, shape)).second;
+  }
+  void Discard(const std::string& name) override { source_.Discard(name); }
+  bool HasPrefix(const std::string& prefix) const override { return source_.HasPrefix(prefix); }
+  std::vector<int64_t> ShapeOf(const std::string& name) const override {
+    return source_.ShapeOf(name);
+  }
+
+ private:
+  TensorSource& source_;
+  MadeTensors& made_;
+};
+
+int64_t TakeTensors(NetworkModel& network, TensorSource& source, MadeTensors* made) {
+  if (made == nullptr) return network.TakeTensors(source);
+  Copying copying(source, *made);
+  return network.TakeTensors(copying);
+}
+
 }  // namespace
 
 std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed) {
@@ -57,7 +82,8 @@ std::unique_ptr<TensorSource> MakeRandomSource(uint64_t seed) {
 std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
                                                  const NormalizerStats& stats,
                                                  std::shared_ptr<NetworkModel> network,
-                                                 TensorSource& source, const std::string& name) {
+                                                 TensorSource& source, const std::string& name,
+                                                 MadeTensors* made) {
   auto checkpoint = std::make_shared<Checkpoint>();
   checkpoint->config = config;
   checkpoint->stats = stats;
@@ -65,9 +91,9 @@ std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
   checkpoint->sha256 = kRandomPrefix + name;
   if (const auto* unet = dynamic_cast<const UnetModel*>(network.get())) {
     WithPositionGrid with_grid(source, unet->config);
-    checkpoint->parameter_count = network->TakeTensors(with_grid);
+    checkpoint->parameter_count = TakeTensors(*network, with_grid, made);
   } else {
-    checkpoint->parameter_count = network->TakeTensors(source);
+    checkpoint->parameter_count = TakeTensors(*network, source, made);
   }
   checkpoint->network = std::move(network);
   return checkpoint;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/checkpoint/config.h"
 #include "policy/checkpoint/network.h"
 #include "policy/unet/network_builder.h"
@@ -17,11 +18,13 @@ namespace mjp {
 std::shared_ptr<const Checkpoint> RandomCheckpoint(const UnetPolicyConfig& config,
                                                    const NormalizerStats& stats, uint64_t seed);
 // The same for a network of any type, which is without weights, with those of `source`. `name`
-// stands for the hash of its file.
+// stands for the hash of its file. `made` gets every tensor as the source made it, in order: a
+// BatchNorm's are among them, which the checkpoint has folded.
 std::shared_ptr<const Checkpoint> MadeCheckpoint(const PolicyConfig& config,
                                                  const NormalizerStats& stats,
                                                  std::shared_ptr<NetworkModel> network,
-                                                 TensorSource& source, const std::string& name);
+                                                 TensorSource& source, const std::string& name,
+                                                 MadeTensors* made = nullptr);
 
 // Such a network says so, also once it is written and loaded again: its sha256 has a prefix, its
 // file this text under this key.

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
+#include "policy/checkpoint/random_checkpoint.h"
 #include "policy/checkpoint/safetensors.h"
 #include "policy/checkpoint/safetensors_writer.h"
 #include "tests/support/goldens/act_cases.h"
@@ -59,6 +60,26 @@ TEST_F(NetworksTest, InspectAndInferKnowAct) {
   const Outcome refused = RunMjpolicy(infer + " --sampler ddim");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.text, HasSubstr("sampler: a policy of type act makes its chunk in one pass"));
+}
+
+// LeRobot's own default: a ResNet-18 with BatchNorm.
+TEST_F(NetworksTest, RandomCheckpointWritesABatchNorm) {
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot");
+  config.unet.down_dims = {8, 16};
+  mjp::NormalizerStats stats;
+  stats.cameras.resize(1);
+  stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  mjp::Json json = mjp::ConfigToJson(*mjp::RandomCheckpoint(config, stats, 0));
+  json["use_group_norm"] = false;
+  folder_.Write("batch_norm.json", json.dump());
+  for (const char* weights : {"--seed 3 ", "--formula salt "}) {
+    const Outcome made = RunMjpolicy("random-checkpoint --force --config " +
+                                     Path("batch_norm.json ") + weights + Path("batch_norm"));
+    ASSERT_EQ(made.code, 0) << made.text;
+    const Outcome inspected = RunMjpolicy("inspect " + Path("batch_norm"));
+    EXPECT_EQ(inspected.code, 0);
+    EXPECT_THAT(inspected.text, HasSubstr("ResNet-18, BatchNorm (folded)"));
+  }
 }
 
 TEST_F(NetworksTest, BenchTimesWhatThereIs) {

@@ -173,6 +173,34 @@ TEST(CheckpointWriter, ACropIsReadBackAsItWas) {
   EXPECT_EQ(mjp::ConfigToJson(*Cropped(100, 310, 100, 310))["crop_shape"], nullptr);
 }
 
+TEST(CheckpointWriter, ABatchNormIsWrittenAsItWasMade) {
+  const TempDir dir;
+  mjp::UnetPolicyConfig config = mjp::NamedConfig("lerobot");
+  config.encoder.group_norm = false;
+  config.unet.down_dims = {8, 16};
+  mjp::NormalizerStats stats;
+  stats.cameras.resize(1);
+  stats.state = stats.action = {mjp::Normalization::kMinMax, {0, 0}, {512, 512}};
+  const auto network = std::make_shared<mjp::UnetModel>();
+  network->config = config;
+  mjp::MadeTensors made;
+  const auto checkpoint =
+      mjp::MadeCheckpoint(config, stats, network, *mjp::MakeRandomSource(0), "0", &made);
+  EXPECT_THAT(ErrorOf([&] { mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF32); }),
+              testing::HasSubstr("folded"));
+  mjp::WriteCheckpoint(dir / "a", *checkpoint, WeightFormat::kF32, &made);
+  const auto loaded = mjp::LoadCheckpoint(dir / "a");
+  EXPECT_EQ(loaded->parameter_count, checkpoint->parameter_count);
+  const mjp::UnetModel& read = mjp::UnetOf(*loaded);
+  EXPECT_FALSE(read.config.encoder.group_norm);
+  const mjp::EncoderWeights &expected = network->encoders.at(0), &got = read.encoders.at(0);
+  EXPECT_EQ(got.stem.weight.data, expected.stem.weight.data);
+  EXPECT_EQ(got.stem.bias.data, expected.stem.bias.data);
+  EXPECT_EQ(got.blocks.back().conv2.weight.data, expected.blocks.back().conv2.weight.data);
+  EXPECT_EQ(got.pos_grid.data, expected.pos_grid.data);
+  EXPECT_EQ(read.unet.out.weight.data, network->unet.out.weight.data);
+}
+
 TEST(CheckpointWriter, WhatCannotBeReadBackLeavesTheOldCheckpoint) {
   const TempDir dir;
   mjp::WriteCheckpoint(dir / "a", *TinyStateCheckpoint(), WeightFormat::kF32);

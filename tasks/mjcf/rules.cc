@@ -75,6 +75,15 @@ void CheckMeasureName(const std::string& name, const Place& place) {
   throw place.Refuse("the name of a measure is of letters, digits and _");
 }
 
+// The means of results would have that of the measure in the place of the score's,
+// `avg_max_reward`.
+void CheckIsTheReward(const mjModel* model, const std::string& name, const Place& place) {
+  const char* score = CustomText(model, kScore);
+  if (name != "reward" || (score && Trimmed(score) == name)) return;
+  throw place.Refuse("results call the score so: give the measure another name, or the text " +
+                     std::string(kScore) + " the value \"reward\"");
+}
+
 }  // namespace
 
 Rules::Rules(const mjModel* model, double period) {
@@ -128,6 +137,7 @@ void Rules::ReadMeasures(const mjModel* model) {
     const auto [name, what] =
         Split(entry, place, "NAME: CONDITION, or NAME: SENSOR from LOW to HIGH");
     CheckMeasureName(name, place);
+    CheckIsTheReward(model, name, place);
     for (const Measure& each : measures_) {
       if (each.name == name) throw place.Refuse("there is a measure of that name already");
     }

@@ -172,7 +172,8 @@ TEST_F(RulesTest, SaysWhatIsWrongAndWhatWouldDo) {
            {"task.measures", "touch", "write NAME: CONDITION"},
            {"task.measures", "a b: touch", "letters, digits and _"},
            {"task.measures", "a: touch; a: slide", "that name already"},
-           {"task.measures", "a: slide from 1 to 1", "the same"}}) {
+           {"task.measures", "a: slide from 1 to 1", "the same"},
+           {"task.measures", "reward: touch", "results call the score so"}}) {
     std::string reason = each.reason;
     if (const size_t at = reason.find("&lt;"); at != std::string::npos) reason.replace(at, 4, "<");
     EXPECT_THAT(Refusal(each.element, each.value), HasSubstr(reason))
@@ -184,6 +185,17 @@ TEST_F(RulesTest, SaysWhatIsWrongAndWhatWouldDo) {
   elements = Basic();
   elements.erase("task.steps");
   EXPECT_THAT(Refusal(elements), HasSubstr("the model is no task"));
+}
+
+// Results have one number for both, which is the same only where the measure is the reward.
+TEST_F(RulesTest, AMeasureIsCalledRewardOnlyWhereItIs) {
+  Elements elements = With("task.measures", "reward: touch; other: slide from 0 to 1");
+  elements["task.score"] = "reward";
+  EXPECT_THAT(Load(elements).rules().measures(), ElementsAre("reward", "other"));
+  for (const char* score : {"other", "1: touch"}) {
+    elements["task.score"] = score;
+    EXPECT_THAT(Refusal(elements), HasSubstr("give the measure another name")) << score;
+  }
 }
 
 TEST_F(RulesTest, APolicyMustBeThereAndFit) {

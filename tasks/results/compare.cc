@@ -82,7 +82,7 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
   Comparison c;
   std::vector<Pair> pairs;
   Smoothness sum_a, sum_b;
-  int smooth = 0;
+  int smooth = 0, unknown = 0;  // pairs with the smoothness of both; valid ones without
   for (const auto& [seed, before] : left) {
     const auto found = right.find(seed);
     if (found == right.end()) continue;
@@ -98,6 +98,8 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
       ++smooth;
       Add(*before.smoothness, sum_a);
       Add(*after.smoothness, sum_b);
+    } else {
+      unknown += before.valid && after.valid;
     }
     pairs.push_back({ScoreOf(after) - ScoreOf(before), static_cast<double>(is) - was});
   }
@@ -115,7 +117,7 @@ Comparison Compare(const std::vector<EpisodeResult>& a, const std::vector<Episod
   c.success_b = static_cast<double>(c.both + c.gained) / c.pairs;
   c.score_a /= c.pairs;
   c.score_b /= c.pairs;
-  if (smooth > 0) {
+  if (smooth > 0 && unknown == 0) {
     c.smoothness_a = Smoothness{sum_a.jerk / smooth, sum_a.border_jump / smooth};
     c.smoothness_b = Smoothness{sum_b.jerk / smooth, sum_b.border_jump / smooth};
   }

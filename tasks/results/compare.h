@@ -19,8 +19,9 @@ struct Comparison {
   double p_value = 1;                     // exact two-sided McNemar test of lost against gained
   double success_a = 0, success_b = 0;    // shares
   double score_a = 0, score_b = 0;        // means
-  Interval success_difference, score_difference;         // B - A, 95 %, bootstrap over the pairs
-  std::optional<Smoothness> smoothness_a, smoothness_b;  // means over the pairs, where both have it
+  Interval success_difference, score_difference;  // B - A, 95 %, bootstrap over the pairs
+  // means over the pairs where both have it; none where a pair of valid episodes lacks one
+  std::optional<Smoothness> smoothness_a, smoothness_b;
   std::vector<uint32_t> lost_seeds, gained_seeds;
 
   // B loses significantly more than it gains, or its score is lower with 97.5 % confidence: each

@@ -55,6 +55,7 @@ Figures Summarise(const std::map<int, EpisodeResult>& episodes,
                   const std::vector<std::string>& measures) {
   Figures figures;
   std::vector<double> scores, sums, steps, jerks, jumps;
+  int unknown = 0;  // valid episodes whose smoothness was not measured
   for (const auto& [index, e] : episodes) {
     ++figures.episodes;
     figures.successes += e.success();
@@ -62,11 +63,14 @@ Figures Summarise(const std::map<int, EpisodeResult>& episodes,
     scores.push_back(e.valid ? e.max_reward : 0);
     sums.push_back(e.valid ? e.sum_reward : 0);
     if (e.success()) steps.push_back(e.success_step);
-    if (!e.smoothness) continue;
+    if (!e.smoothness) {
+      unknown += e.valid;
+      continue;
+    }
     jerks.push_back(e.smoothness->jerk);
     jumps.push_back(e.smoothness->border_jump);
   }
-  if (!jerks.empty()) figures.smoothness = Smoothness{Mean(jerks), Mean(jumps)};
+  if (!jerks.empty() && unknown == 0) figures.smoothness = Smoothness{Mean(jerks), Mean(jumps)};
   figures.mean_score = Mean(scores);
   figures.mean_sum_reward = Mean(sums);
   for (const std::string& name : measures) {

@@ -18,7 +18,7 @@ struct Figures {
   double mean_sum_reward = 0;
   std::vector<TaskMeasure> measures;     // means
   double median_success_step = 0;        // over the successes
-  std::optional<Smoothness> smoothness;  // means over the episodes that have it
+  std::optional<Smoothness> smoothness;  // means; none where a valid episode has none
 };
 
 // `measures` names those of the task, which no episodes do not tell.

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
+#include "tasks/results/report.h"
 
 namespace mjp::app {
 namespace {
@@ -66,6 +68,35 @@ TEST(CompareTest, InvalidEpisodeIsAFailureWithScoreZero) {
   const Comparison c = Compare({Episode(1, true, 1)}, {invalid});
   EXPECT_EQ(c.lost, 1);
   EXPECT_EQ(c.score_b, 0);
+}
+
+// An evaluation that was resumed elsewhere has it of some episodes alone: their mean is no mean.
+TEST(CompareTest, SmoothnessIsOfAllEpisodesOrOfNone) {
+  const auto smooth = [](uint32_t seed, double jerk) {
+    EpisodeResult e = Episode(seed, true, 1);
+    e.smoothness = Smoothness{jerk, 2 * jerk};
+    return e;
+  };
+  EpisodeResult invalid = Episode(3, false, 0);
+  invalid.valid = false;
+  const std::vector<EpisodeResult> whole = {smooth(1, 2), smooth(2, 4), smooth(3, 5)};
+  const std::vector<EpisodeResult> cut = {smooth(1, 6), smooth(2, 8), invalid};
+  const std::vector<EpisodeResult> mixed = {smooth(1, 6), Episode(2, true, 1), invalid};
+  const Comparison c = Compare(whole, cut);
+  ASSERT_TRUE(c.smoothness_a && c.smoothness_b);
+  EXPECT_EQ(c.smoothness_a->jerk, 3);
+  EXPECT_EQ(c.smoothness_b->border_jump, 14);
+  for (const Comparison& some : {Compare(whole, mixed), Compare(mixed, whole)})
+    EXPECT_FALSE(some.smoothness_a || some.smoothness_b);
+
+  const auto jerk = [](const std::vector<EpisodeResult>& episodes) {
+    std::map<int, EpisodeResult> by_index;
+    for (const EpisodeResult& each : episodes) by_index[each.index] = each;
+    const auto smoothness = Summarise(by_index, {}).smoothness;
+    return smoothness ? smoothness->jerk : -1;
+  };
+  EXPECT_EQ(jerk(cut), 7) << "an invalid episode has none";
+  EXPECT_EQ(jerk(mixed), -1);
 }
 
 TEST(CompareTest, IntervalOfTheMeanMatchesTheNormalOne) {

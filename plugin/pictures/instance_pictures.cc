@@ -1,5 +1,6 @@
 #include "plugin/pictures/instance_pictures.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
@@ -40,12 +41,32 @@ std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
                                           notice);
 }
 
+std::string CamerasAgainstNames(const std::vector<std::string>& cameras,
+                                const std::vector<CameraFeature>& features) {
+  const auto last_part = [](const CameraFeature& feature) {
+    return feature.name.substr(feature.name.rfind('.') + 1);
+  };
+  for (size_t i = 0; i < cameras.size() && i < features.size(); ++i) {
+    const auto same = std::ranges::find(features, cameras[i], last_part);
+    if (same == features.end() || last_part(features[i]) == cameras[i]) continue;
+    return "sees camera \"" + cameras[i] + "\" as " + features[i].name +
+           ", and the checkpoint has " + same->name +
+           " too; attribute camera names them in the order of its pictures";
+  }
+  return "";
+}
+
 void NoticeLook(const mjModel* model, int instance, const Checkpoint& checkpoint,
                 const PictureHistory& pictures) {
   const std::string unlike = UnlikeTraining(checkpoint.config.cameras,
                                             checkpoint.network->trained_looks(), pictures.Looks());
-  if (unlike.empty() || !FirstNotice(model, instance, Notice::kLook)) return;
-  Warn((InstanceName(model, instance) + " " + unlike).c_str());
+  const std::string against =
+      CamerasAgainstNames(Config::FromModel(model, instance).cameras, checkpoint.config.cameras);
+  if (unlike.empty() && against.empty()) return;
+  if (!FirstNotice(model, instance, Notice::kLook)) return;
+  for (const std::string& what : {unlike, against}) {
+    if (!what.empty()) Warn((InstanceName(model, instance) + " " + what).c_str());
+  }
 }
 
 }  // namespace mjp

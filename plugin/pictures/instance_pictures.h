@@ -4,6 +4,8 @@
 #include <mujoco/mujoco.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "plugin/model/config.h"
 #include "plugin/pictures/picture_history.h"
@@ -17,8 +19,16 @@ namespace mjp {
 std::unique_ptr<PictureHistory> MakePictures(const mjModel* model, int instance,
                                              const Config& config, SharedPolicy& shared);
 
-// Says once where they are drawn otherwise than those of the policy's training. To be called of an
-// instance that is whole: around the cause of an error it would hide that.
+// Where a camera has the name of another picture than the one that it is given as: "wrist" first
+// and the checkpoint's "observation.images.front" before its "observation.images.wrist". Empty:
+// none does. `cameras` as the attribute names them, `features` those of the checkpoint, both in
+// order.
+std::string CamerasAgainstNames(const std::vector<std::string>& cameras,
+                                const std::vector<CameraFeature>& features);
+
+// Says once where they are drawn otherwise than those of the policy's training, or seem to be in
+// another order. To be called of an instance that is whole: around the cause of an error it would
+// hide that.
 void NoticeLook(const mjModel* model, int instance, const Checkpoint& checkpoint,
                 const PictureHistory& pictures);
 

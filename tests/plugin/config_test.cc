@@ -192,6 +192,27 @@ TEST_F(ConfigTest, TheCommandFitsTheModel) {
   EXPECT_EQ(mjp::RandomCheckpointCommand(model.get(), config, "there"), "");
 }
 
+TEST_F(ConfigTest, CamerasAgainstTheNamesOfThePicturesAreSaidOnce) {
+  for (const char* name : {"observation.images.top", "observation.images.wrist"}) {
+    policy_.config.cameras.push_back({name, 3, ProbeSource::kSize, ProbeSource::kSize});
+  }
+  policy_.Install();
+  const auto load = [&](const std::string& cameras) {
+    std::string xml = Xml(Basic() + Set("renderer", "probe") + Set("camera", cameras));
+    xml.insert(xml.find("<camera"), R"(<camera name="wrist"/><camera name="side"/>)");
+    const ModelPtr model = Compile(xml);
+    const DataPtr first(mj_makeData(model.get())), second(mj_makeData(model.get()));
+    return TakeWarnings();
+  };
+  for (const char* right : {"top wrist", "top side", "side wrist"}) {
+    EXPECT_THAT(load(right), IsEmpty()) << right;
+  }
+  EXPECT_THAT(load("wrist top"),
+              ElementsAre(HasSubstr("instance \"policy\" sees camera \"wrist\" as "
+                                    "observation.images.top, and the checkpoint has "
+                                    "observation.images.wrist too")));
+}
+
 TEST_F(ConfigTest, LooksUpCamerasAndRenderers) {
   AddCamera();
   EXPECT_THAT(Refusal(Basic()), HasSubstr("the checkpoint has 1: observation.image"));

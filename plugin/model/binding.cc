@@ -255,6 +255,11 @@ mjtNum ControlBinding::ToAction(int i, mjtNum control) const {
   return (control - offset_[i]) / gain_[i] * scale_[i];
 }
 
+std::optional<std::pair<mjtNum, mjtNum>> ControlBinding::Clip(int i) const {
+  if (clip_.empty()) return {};
+  return {{clip_[2 * i], clip_[2 * i + 1]}};
+}
+
 std::string ControlBinding::SharedWith(const mjModel* model, const ControlBinding& other) const {
   for (int id = 0; id < model->nactuator; ++id) {
     const int begin = model->actuator_ctrladr[id], end = begin + model->actuator_ctrlnum[id];

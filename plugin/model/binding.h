@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plugin/model/config.h"
@@ -92,6 +93,8 @@ class ControlBinding {
   // What control `i` is for a number of an action, and the number for a control.
   mjtNum ToControl(int i, mjtNum value) const;
   mjtNum ToAction(int i, mjtNum control) const;
+  // Between what a number of an action is cut for control `i`, in the policy's unit; none: no clip.
+  std::optional<std::pair<mjtNum, mjtNum>> Clip(int i) const;
 
  private:
   void CheckIndices() const;

@@ -12,11 +12,10 @@
 namespace mjp {
 namespace {
 
-constexpr double kFarRanges = 10;      // outside of the statistics, in widths of them
-constexpr double kFarExtents = 10;     // of the model, beyond which no length of it is expected
-constexpr double kMostTurns = 10;      // of a hinge
-constexpr double kLongClamped = 1;     // seconds of simulation
-constexpr double kClampMargin = 0.01;  // of a control's range: rounding is no wrong unit
+constexpr double kFarRanges = 10;   // outside of the statistics, in widths of them
+constexpr double kFarExtents = 10;  // of the model, beyond which no length of it is expected
+constexpr double kMostTurns = 10;   // of a hinge
+constexpr double kLongClamped = 1;  // seconds of simulation
 
 void Say(const mjModel* model, int instance, const std::string& text, const char* attribute) {
   Warn((InstanceName(model, instance) + ": " + text + "; is attribute " + attribute +
@@ -36,6 +35,16 @@ std::optional<std::pair<double, double>> TrainedRange(const FeatureStats& stats,
   const double first = stats.first[i], second = stats.second[i];
   if (stats.mode != Normalization::kMeanStd) return {{first, second}};
   return {{first - 3 * second, first + 3 * second}};
+}
+
+bool IsCut(const mjModel* model, int address, mjtNum control) {
+  constexpr double kMargin = 0.01;  // of the range
+  if (!model->actuator_ctrllimited[address] || (model->opt.disableflags & mjDSBL_CLAMPCTRL)) {
+    return false;
+  }
+  const mjtNum* range = model->actuator_ctrlrange + 2 * address;
+  const mjtNum margin = kMargin * (range[1] - range[0]);
+  return control < range[0] - margin || control > range[1] + margin;
 }
 
 std::vector<UnitCheck::Term> UnitCheck::Terms(const std::vector<Quantity>& quantities,
@@ -117,10 +126,8 @@ void UnitCheck::Controlled(const mjModel* model, int instance, const mjData* dat
   for (size_t i = 0; i < controls_.size(); ++i) {
     const int address = controls_[i];
     const mjtNum* range = model->actuator_ctrlrange + 2 * address;
-    const mjtNum value = data->ctrl[address], margin = kClampMargin * (range[1] - range[0]);
-    const bool clamped = model->actuator_ctrllimited[address] &&
-                         (value < range[0] - margin || value > range[1] + margin);
-    if (!clamped || jumped) inside_[i] = data->time;
+    const mjtNum value = data->ctrl[address];
+    if (!IsCut(model, address, value) || jumped) inside_[i] = data->time;
     if (data->time - inside_[i] < kLongClamped) continue;
     if (!FirstNotice(model, instance, Notice::kClamped)) return;
     TextWriter text;

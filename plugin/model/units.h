@@ -19,6 +19,10 @@ namespace mjp {
 // standard deviations around the mean. None: the statistics do not tell.
 std::optional<std::pair<double, double>> TrainedRange(const FeatureStats& stats, size_t i);
 
+// Whether the engine cuts `control` to the ctrlrange at `address` of ctrl. A hundredth of the range
+// beyond it is none: rounding is no wrong unit.
+bool IsCut(const mjModel* model, int address, mjtNum control);
+
 // Looks for the signs of a scale that was forgotten or is the wrong way round, which no error of a
 // network ever tells, and says each once (plugin/notices.h): statistics that no joint of the model
 // can come near to, observations far outside of them, controls that are always cut.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "plugin/model/outline.h"
+#include "plugin/model/units.h"
 #include "plugin/state.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/evaluation/hosted_failure.h"
@@ -116,13 +117,10 @@ void NoteControls(Simulation& simulation, int step, std::vector<DrivenControl>& 
   const std::vector<int>& addresses = simulation.outline().controls.addresses();
   for (size_t i = 0; i < controls.size(); ++i) {
     const mjtNum value = simulation.data()->ctrl[addresses[i]];
-    const mjtNum* range = model->actuator_ctrlrange + 2 * addresses[i];
     DrivenControl& control = controls[i];
     control.low = step == 1 ? value : std::min(control.low, value);
     control.high = step == 1 ? value : std::max(control.high, value);
-    const bool cut =
-        model->actuator_ctrllimited[addresses[i]] && (value < range[0] || value > range[1]);
-    control.cut += (cut - control.cut) / step;
+    control.cut += (IsCut(model, addresses[i], value) - control.cut) / step;
   }
 }
 

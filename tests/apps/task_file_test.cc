@@ -20,6 +20,7 @@ using mjp_test::Outcome;
 using mjp_test::ReadText;
 using mjp_test::RunMjpolicy;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -280,17 +281,18 @@ TEST_F(TaskFileTest, ScaffoldProposesATaskThatRuns) {
       <body name="lower" pos="0 0 0.4"><joint name="elbow" axis="0 1 0"/>
         <geom type="capsule" fromto="0 0 0 0 0 0.3" size="0.03"/></body></body></worldbody>
     <actuator><position name="first" joint="shoulder" ctrlrange="-1 1" kp="5"/>
-      <position joint="elbow" ctrlrange="-2 2" kp="5"/></actuator></mujoco>)");
+      <position joint="elbow" ctrlrange="-1.999 1.999" kp="5"/></actuator></mujoco>)");
   Outcome outcome = RunMjpolicy("scaffold " + robot + " --camera side");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   EXPECT_THAT(outcome.text, HasSubstr("mjpolicy random-checkpoint arm_random"));
   EXPECT_THAT(ReadText(Path("arm_task.xml")),
               AllOf(HasSubstr("value=\"joint:shoulder joint:elbow\""),
-                    HasSubstr("value=\"first elbow\""), HasSubstr("value=\"-1 1  -2 2\"")));
+                    HasSubstr("value=\"first elbow\""), Not(HasSubstr("action_clip"))));
   ASSERT_EQ(RunMjpolicy("random-checkpoint " + Path("arm_random") + " --range 2").code, 0);
   outcome = RunMjpolicy("run " + Path("arm_task.xml") + kFast + "--seconds 0.4");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
-  EXPECT_THAT(outcome.text, HasSubstr("progress"));
+  EXPECT_THAT(outcome.text, AllOf(HasSubstr("progress"), HasSubstr("first: -2 to 2, cut to its"),
+                                  HasSubstr("elbow: -2"), Not(ContainsRegex("elbow: [^\n]*cut"))));
   EXPECT_THAT(RunMjpolicy("scaffold " + robot + " --camera side").text, HasSubstr("give --force"));
   EXPECT_THAT(RunMjpolicy("scaffold " + robot + " --camera sied --force").text,
               HasSubstr("did you mean \"side\"?"));

@@ -22,8 +22,20 @@ std::string UnitName(const Quantity& quantity) {
   return text.str();
 }
 
+// The attribute in which the factor of `feature` stands.
+std::string AttributeOf(const std::string& feature, const Config& config) {
+  if (feature == "state") return config.state_map.attribute;
+  if (feature == "environment") return config.environment_map.attribute;
+  const auto given = [](double factor) { return factor != 1; };
+  const bool scaled = std::ranges::any_of(config.action_scale, given);
+  if (!scaled) return config.action_map.attribute;
+  const bool both = std::ranges::any_of(config.action_map.gain, given);
+  return both ? "action_scale and " + config.action_map.attribute : "action_scale";
+}
+
 // Rows of the quantities of one feature; things with several numbers get their components.
-std::vector<TermRow> RowsOf(const std::string& feature, const std::vector<Quantity>& quantities) {
+std::vector<TermRow> RowsOf(const std::string& feature, const std::vector<Quantity>& quantities,
+                            const Config& config) {
   std::vector<TermRow> rows;
   int component = 0;
   for (size_t i = 0; i < quantities.size(); ++i) {
@@ -32,11 +44,13 @@ std::vector<TermRow> RowsOf(const std::string& feature, const std::vector<Quanti
     const bool as_after = i + 1 < quantities.size() && quantities[i + 1].name == name;
     component = as_before ? component + 1 : 0;
     const bool several = (as_before || as_after) && name.find('[') == std::string::npos;
-    rows.push_back({feature,
-                    several ? name + "[" + std::to_string(component) + "]" : name,
-                    UnitName(quantities[i]),
-                    {},
-                    {}});
+    TermRow row;
+    row.feature = feature;
+    row.name = several ? name + "[" + std::to_string(component) + "]" : name;
+    row.unit = UnitName(quantities[i]);
+    row.attribute = AttributeOf(feature, config);
+    row.scale = quantities[i].scale;
+    rows.push_back(row);
   }
   return rows;
 }
@@ -54,40 +68,76 @@ void AddTrained(std::vector<TermRow>& rows, const FeatureStats& stats,
   }
 }
 
-// What the range of a control lets through, in the policy's unit.
-std::optional<Range> ControlRange(const mjModel* model, const ControlBinding& controls, int i) {
+// Says what the range of control `i` and its clip let through.
+void AddControlRange(const mjModel* model, const ControlBinding& controls, int i, TermRow& row) {
   const int address = controls.addresses()[i];
-  if (!model->actuator_ctrllimited[address]) return {};
-  std::optional<Range> range;
-  for (const int end : {0, 1}) {
-    Widen(range, controls.ToAction(i, model->actuator_ctrlrange[2 * address + end]));
+  const auto clip = controls.Clip(i);
+  if (!model->actuator_ctrllimited[address]) {
+    row.seen = clip;
+    return;
   }
-  return range;
+  for (const int end : {0, 1}) {
+    Widen(row.seen, controls.ToAction(i, model->actuator_ctrlrange[2 * address + end]));
+  }
+  if (!clip) return;
+  const Range whole = *(row.unclipped = row.seen);
+  row.seen = {std::clamp(clip->first, whole.first, whole.second),
+              std::clamp(clip->second, whole.first, whole.second)};
 }
 
 double Largest(const Range& range) {
   return std::max(std::abs(range.first), std::abs(range.second));
 }
 
+double Width(const Range& range) { return range.second - range.first; }
+
+// What tells the unit of `row`: a clip in a wrong unit says nothing of the control's.
+const Range& Reach(const TermRow& row) { return row.unclipped ? *row.unclipped : *row.seen; }
+
 // By how much what is seen is larger than what training saw; none: not known.
 std::optional<double> SizeOfUnit(const TermRow& row) {
   if (!row.seen || !row.trained) return {};
-  const double seen = Largest(*row.seen), trained = Largest(*row.trained);
+  const double seen = Largest(Reach(row)), trained = Largest(*row.trained);
   if (!(seen > 0 && trained > 0)) return {};
   return seen / trained;
 }
 
 constexpr double kOtherUnit = 10, kSurelyOtherUnit = 50;  // a degree is a 57th of a radian
 
+// Whether training used so little of a control's range that it may have left it alone.
+bool IsHardlyUsed(const TermRow& row) {
+  constexpr double kHardly = 0.01;
+  return Width(*row.trained) < kHardly * Width(Reach(row));
+}
+
+// Whether starts are so near to 0 that they tell nothing of a unit. A start in metres where
+// training had millimetres is as small beside it, but not in the model.
+bool IsNearZero(const TermRow& row) {
+  constexpr double kNear = 1e-3;  // of training's; rad or m
+  const double seen = Largest(*row.seen);
+  return seen < kNear * Largest(*row.trained) &&
+         (row.unit.empty() || seen < kNear * std::abs(row.scale));
+}
+
+// Whether starts are so much smaller than what training saw that only another unit explains it.
+bool StartsAreSmall(const TermRow& row, double size) {
+  return size <= 1 / kSurelyOtherUnit && !IsNearZero(row);
+}
+
 // Whether the unit of `row` looks wrong, as TermWarnings says.
 bool HasOtherUnit(const TermRow& row, const std::vector<TermRow>& rows) {
   const std::optional<double> size = SizeOfUnit(row);
   if (!size) return false;
-  if (*size >= kSurelyOtherUnit || *size <= 1 / kOtherUnit) return true;
-  if (row.feature != "action") return *size >= kOtherUnit;
+  const bool action = row.feature == "action", large = *size >= kOtherUnit;
+  // each for itself
+  if (action && *size <= 1 / kOtherUnit) return true;
+  if (action ? *size >= kSurelyOtherUnit && !IsHardlyUsed(row) : large) return true;
+  if (action ? !large : !StartsAreSmall(row, *size)) return false;
   return std::ranges::all_of(rows, [&](const TermRow& other) {
-    return other.feature != row.feature || other.unit != row.unit ||
-           SizeOfUnit(other).value_or(kOtherUnit) >= kOtherUnit;
+    if (other.feature != row.feature || other.unit != row.unit) return true;
+    const std::optional<double> others = SizeOfUnit(other);
+    if (!others) return true;
+    return action ? *others >= kOtherUnit : IsNearZero(other) || StartsAreSmall(other, *others);
   });
 }
 
@@ -98,8 +148,24 @@ std::string UnitWarning(const TermRow& row) {
   text << row.feature << " " << row.name << ": the unit looks wrong by a factor of about "
        << std::max(size, 1 / size) << ": "
        << (row.feature == "action" ? "the control goes up to " : "the starts go up to ")
-       << Largest(*row.seen) << ", training up to " << Largest(*row.trained) << "; see "
-       << row.feature << "_gain";
+       << Largest(Reach(row)) << ", training up to " << Largest(*row.trained) << "; see "
+       << row.attribute;
+  return text.str();
+}
+
+// Whether a clip leaves so little of a control's range that it looks wrong.
+bool ClipsMost(const TermRow& row) {
+  constexpr double kLeast = 0.1;
+  return row.unclipped && Width(*row.seen) < kLeast * Width(*row.unclipped);
+}
+
+std::string ClipWarning(const TermRow& row) {
+  TextWriter text;
+  text.precision(3);
+  text << row.feature << " " << row.name << ": action_clip leaves "
+       << 100 * Width(*row.seen) / Width(*row.unclipped) << " % of the control's range, "
+       << row.seen->first << " to " << row.seen->second
+       << "; is it in the policy's unit, and not in the control's?";
   return text.str();
 }
 
@@ -126,11 +192,12 @@ std::string OutsideWarning(const TermRow& row) {
 
 std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stats) {
   const Outline& policy = file.policy();
-  std::vector<TermRow> state = RowsOf("state", policy.state.quantities());
-  std::vector<TermRow> environment = RowsOf("environment", policy.environment.quantities());
-  std::vector<TermRow> action = RowsOf("action", policy.controls.quantities());
+  std::vector<TermRow> state = RowsOf("state", policy.state.quantities(), policy.config);
+  std::vector<TermRow> environment =
+      RowsOf("environment", policy.environment.quantities(), policy.config);
+  std::vector<TermRow> action = RowsOf("action", policy.controls.quantities(), policy.config);
   for (size_t i = 0; i < action.size(); ++i) {
-    action[i].seen = ControlRange(file.model(), policy.controls, static_cast<int>(i));
+    AddControlRange(file.model(), policy.controls, static_cast<int>(i), action[i]);
   }
   if (stats) {
     AddTrained(state, stats->state);
@@ -156,6 +223,8 @@ std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows) {
   for (const TermRow& row : rows) {
     if (HasOtherUnit(row, rows)) {
       warnings.push_back(UnitWarning(row));
+    } else if (ClipsMost(row)) {
+      warnings.push_back(ClipWarning(row));
     } else if (LiesOutside(row)) {
       warnings.push_back(OutsideWarning(row));
     }

@@ -16,10 +16,14 @@ struct TermRow {
   std::string feature;  // "state", "environment" or "action"
   std::string name;     // as the attribute has it, with its component where there are several
   std::string unit;     // where it is known: "rad", "m", "m x 25.3"; or ""
-  // Of observations what the starts showed, of actions what the control's range lets through; none:
-  // no start was seen, or the control has no range.
+  // Of observations what the starts showed, of actions what the control's range and action_clip let
+  // through; none: no start was seen, or the control has neither.
   std::optional<std::pair<double, double>> seen;
   std::optional<std::pair<double, double>> trained;  // none: no checkpoint, or it does not say
+  std::string attribute = "";  // the gain or scale that the file has, or could have
+  double scale = 1;            // the policy's number per one of the model
+  // Of an action, with action_clip: what the control's range alone lets through.
+  std::optional<std::pair<double, double>> unclipped = {};
 };
 
 // All terms of a task file, in order, before a start is seen; `stats` (may be null) are those of a
@@ -30,9 +34,12 @@ std::vector<TermRow> ListTerms(const TaskFile& file, const NormalizerStats* stat
 // `data` shows of it; positions and sensors are up to date.
 void SeeStart(const Outline& policy, const mjData* data, std::vector<TermRow>& rows);
 
-// What looks wrong, as a sentence for each such term. Training saw something else, or the units
-// differ by ten or more. A task may use little of a joint's range: a control that reaches farther
-// than training did by less than fifty is told only where all controls of its unit are.
+// What looks wrong, as a sentence for each such term. Training saw something else, the units differ
+// by ten or more, or action_clip leaves less than a tenth of a control's range. Starts may be near
+// one point: smaller ones than training saw are told only where all of their unit are by fifty, and
+// never near 0. A task may use little of a joint's range: a control that reaches farther than
+// training did is told where all of its unit do, or by fifty where training used a hundredth of its
+// range.
 std::vector<std::string> TermWarnings(const std::vector<TermRow>& rows);
 
 // What of the file's policy does not fit the checkpoint: sizes, cameras. Empty: all fits.

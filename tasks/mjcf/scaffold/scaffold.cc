@@ -151,9 +151,9 @@ class Writer {
       state += (i ? " " : "") + ("joint:" + joints_[i]);
     }
     if (!state.empty()) Config("state", state);
-    TextWriter clip;
-    clip.precision(10);
     bool limited = true;
+    TextWriter clip;
+    clip.precision(17);
     for (const Drive& drive : drives_) {
       actuators += (actuators.empty() ? "" : " ") + drive.name;
       for (int k = 0; k < model_->actuator_ctrlnum[drive.actuator]; ++k) {
@@ -166,7 +166,10 @@ class Writer {
       }
     }
     Config("actuators", actuators);
-    if (limited) Config("action_clip", clip.str());
+    // elsewhere the engine cuts to the ranges, and says so
+    if (limited && (model_->opt.disableflags & mjDSBL_CLAMPCTRL)) {
+      Config("action_clip", clip.str());
+    }
     xml_ << "      </instance>\n    </plugin>\n  </extension>\n\n";
   }
 

@@ -15,9 +15,9 @@ struct ScaffoldOptions {
   std::string checkpoint;              // directory that the policy is to have
 };
 
-// A task file for `model` with everything proposed: the joints that the actuators drive as state,
-// ranges of the controls, a start around the first keyframe, a success to be replaced. Throws Error
-// where the model has not what was asked for, or a name that a list of words cannot have.
+// A task file for `model` with everything proposed: the joints that the actuators drive as state, a
+// start around the first keyframe, a success to be replaced. Throws Error where the model has not
+// what was asked for, or a name that a list of words cannot have.
 std::string ScaffoldText(const mjModel* model, const ScaffoldOptions& options);
 
 }  // namespace mjp::app

@@ -66,7 +66,6 @@ SamplerKind ParseSampler(const std::string& option, const std::string& word) {
 
 void ParseParallel(const std::string& option, const std::string& text, SamplerOptions& sampler) {
   constexpr int kLargestWindow = 1000;
-  constexpr float kLargestTolerance = 10;
   const char *begin = text.data(), *end = begin + text.size();
   const auto window = std::from_chars(begin, end, sampler.parallel_window);
   bool good = window.ec == std::errc() && sampler.parallel_window >= 0 &&
@@ -74,7 +73,7 @@ void ParseParallel(const std::string& option, const std::string& text, SamplerOp
   if (good && window.ptr != end) {
     const auto tolerance = std::from_chars(window.ptr + 1, end, sampler.parallel_tolerance);
     good = *window.ptr == ',' && tolerance.ec == std::errc() && tolerance.ptr == end &&
-           sampler.parallel_tolerance >= 0 && sampler.parallel_tolerance <= kLargestTolerance;
+           sampler.parallel_tolerance >= 0 && sampler.parallel_tolerance <= kMostParallelTolerance;
   }
   if (!good) {
     throw Error(ExitCode::kUsage, option + " is \"" + text +

@@ -10,6 +10,8 @@
 
 namespace mjp {
 
+inline constexpr float kMostParallelTolerance = 10;
+
 // Each parses one word and throws Error naming `option` and the words it knows.
 Backend ParseBackend(const std::string& option, const std::string& word);      // auto cpu cuda
 Precision ParsePrecision(const std::string& option, const std::string& word);  // auto fp32 tf32 ...

@@ -95,7 +95,8 @@ CertifyOptions OptionsOf(const Json& certificate, const std::string& file) {
   if (kind != "none") sampler.kind = mjp::ParseSampler("sampler", kind);
   sampler.steps = reader.Int("steps", 0, 1000);
   sampler.parallel_window = reader.Int("parallel_window", mjp::kAutoWindow, 1000);
-  sampler.parallel_tolerance = static_cast<float>(reader.Number("parallel_tolerance", 0, 1));
+  sampler.parallel_tolerance =
+      static_cast<float>(reader.Number("parallel_tolerance", 0, mjp::kMostParallelTolerance));
   // absent in files from before it was an option
   const double temperature = reader.Number("temperature", 0, mjp::kMostTemperature, 1.0);
   if (kind != "none") sampler.temperature = static_cast<float>(temperature);

@@ -5,6 +5,7 @@
 
 #include "apps/certify/measures.h"
 #include "base/error.h"
+#include "plugin/state.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/mjcf/mjcf_task.h"
@@ -19,6 +20,16 @@ std::shared_ptr<const TaskFile> FileOf(const std::string& model) {
   if (model.empty()) return nullptr;
   const ModelPtr outline = CompileWithoutPolicy(model);
   return SaysWholeTask(outline.get()) ? std::make_shared<TaskFile>(model) : nullptr;
+}
+
+// Whether a policy of the model holds actions fixed, which is done step by step.
+bool HoldsActions(const std::string& model) {
+  if (model.empty()) return false;
+  const ModelPtr outline = CompileWithoutPolicy(model);
+  return std::ranges::any_of(mjp::PolicyInstances(outline.get()), [&](int instance) {
+    const char* prefix = mj_getPluginConfig(outline.get(), instance, "prefix");
+    return prefix && std::string(prefix) == "1";
+  });
 }
 
 EvaluationOptions EvaluationOf(const CertifyOptions& options) {
@@ -48,7 +59,11 @@ std::vector<EpisodeResult> Run(const Task& task, EvaluationOptions evaluation,
 
 void TakeTask(CertifyOptions& options) {
   const auto file = FileOf(options.model);
-  if (!file) return;
+  if (!file) {
+    int& window = options.policy.sampler.parallel_window;
+    if (window == mjp::kAutoWindow && HoldsActions(options.model)) window = 0;
+    return;
+  }
   EvaluationOptions evaluation = EvaluationOf(options);
   TakeAttributes(file->policy().config, evaluation);
   const int batch = options.policy.batch;

@@ -23,7 +23,7 @@ Json MachineOf(const mjp::Policy& policy);
 // SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
 Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
 // Sets what the options do not say to what the model says, where that is a task file: those
-// episodes are run, one at a time.
+// episodes are run, one at a time. Of any other model, that its prefix is held step by step.
 void TakeTask(CertifyOptions& options);
 // Hash, score and outcome of each episode: of the model's task, else of Push-T.
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "apps/certify/checksums.h"
+#include "apps/certify/measures.h"
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "tests/support/goldens/act_cases.h"
@@ -161,6 +162,17 @@ TEST_F(CertifyTest, IsWrittenWithItsPage) {
   EXPECT_THAT(again.text, testing::EndsWith("\nverified\n"));
 }
 
+TEST_F(CertifyTest, AnyToleranceThatIsTakenIsVerified) {
+  const Outcome made = RunMjpolicy(std::string("certify ") + kShipped +
+                                   " --backend cpu --sampler ddim --steps 4 --parallel 4,5 "
+                                   "--episodes 1 --timed 2 --out " +
+                                   Path("a.json"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  const Outcome outcome = Verify(Path("a.json"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("parallel_tolerance: 5.0"));
+}
+
 TEST_F(CertifyTest, RepeatsFewerEpisodesInTheirBatch) {
   const Outcome made = RunMjpolicy(std::string("certify ") + kStudent +
                                    " --backend cpu --episodes 2 --timed 2 --out " + Path("a.json"));
@@ -209,6 +221,43 @@ TEST_F(CertifyCartTest, ItsTenSecondsRunWithItsSettings) {
   const std::string attribute = "<config key=\"camera\"";
   const std::string slow = Cart(attribute, "<config key=\"steps\" value=\"3\"/>" + attribute);
   EXPECT_EQ(Certificate(slow, "--steps 2")["model"]["hash"], two["model"]["hash"]);
+}
+
+// The ten seconds of a model that is no task run as it says, where the certificate has no settings.
+TEST_F(CertifyCartTest, AModelThatIsNoTaskKeepsItsPrefixAndWarmStart) {
+  const std::string camera = "<config key=\"camera\"";
+  const auto attributes = [&](const std::string& more) {
+    const std::string what = Cart(camera,
+                                  "<config key=\"latency\" value=\"200\"/>"
+                                  "<config key=\"action_steps\" value=\"4\"/>" +
+                                      more + camera);
+    const std::string xml = Path("cart_pole.xml");
+    std::string text = mjp_test::ReadText(xml);
+    for (size_t at; (at = text.find("\"task.")) != std::string::npos;)
+      text.replace(at, 6, "\"no_task.");
+    std::ofstream(xml) << text;
+    return what;
+  };
+  const std::string prefix = "<config key=\"prefix\" value=\"1\"/>";
+  const auto hash = [&](const std::string& more) {
+    const mjp::Json made = Certificate(attributes(more), "--steps 4");
+    EXPECT_TRUE(made["episodes"].contains("absent")) << "they are of Push-T";
+    return made["model"]["hash"];
+  };
+  const mjp::Json plain = hash(""), held = hash(prefix);
+  EXPECT_NE(held, plain);
+  EXPECT_NE(hash(prefix + "<config key=\"warm_start\" value=\"2\"/>"), held);
+  const Outcome parallel = RunMjpolicy(attributes(prefix) +
+                                       " --backend cpu --parallel 4 --episodes 1 --timed 2 "
+                                       "--out " +
+                                       Path("cart.json"));
+  EXPECT_EQ(parallel.code, 2) << parallel.text;
+  EXPECT_THAT(parallel.text, HasSubstr("leave parallel out"));
+  // whatever window would be faster on a GPU
+  CertifyOptions options;
+  options.model = Path("cart_pole.xml");
+  TakeTask(options);
+  EXPECT_EQ(options.policy.sampler.parallel_window, 0);
 }
 
 TEST_F(CertifyCartTest, AModelThatDivergesEndsWithItsFailure) {

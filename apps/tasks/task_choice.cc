@@ -110,6 +110,11 @@ std::unique_ptr<Task> TaskChoice::Make(EvaluationOptions& options) const {
   const auto set_latency = [&](double period) {
     if (!latency_.empty()) options.conditions.latency = LatencySteps(latency_, period);
   };
+  if (options.through == Through::kPlugin && options.policy.batch > 1 && Given("--batch")) {
+    throw Error(ExitCode::kUsage, "--batch " + std::to_string(options.policy.batch) +
+                                      ": --through plugin runs one episode at a time for each of "
+                                      "--threads; leave it out, or give --through batch");
+  }
   if (file_.empty()) {
     set_latency(kSubsteps * kTimestep);
     return std::make_unique<PushtTask>(pusht_);

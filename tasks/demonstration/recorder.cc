@@ -86,11 +86,16 @@ class Recorder {
     Say();
     if (misses_ < kMostMisses) return;
     writer_.Finish();
+    const std::string why = result.valid ? "" : " (" + result.reason + ")";
+    const std::string none = options_.out + ": none of the last " + std::to_string(kMostMisses);
     throw Error(ExitCode::kPartial,
-                options_.out + ": none of the last " + std::to_string(kMostMisses) +
-                    " starts was a success; record by somebody who can do the task, or with "
-                    "--keep all" +
-                    (result.valid ? "" : " (" + result.reason + ")"));
+                options_.keep_all
+                    ? none + " starts was valid" + why +
+                          "; only valid episodes are kept: mend the model, or its starts"
+                    : none +
+                          " starts was a success; record by somebody who can do the task, or "
+                          "with --keep all" +
+                          why);
   }
 
   void Say() {

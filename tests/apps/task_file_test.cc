@@ -232,6 +232,10 @@ TEST_F(TaskFileTest, OptionsOfOtherTasksAreRefused) {
   EXPECT_THAT(Evaluate("c", "--latency 150ms").text, HasSubstr("control steps of 100 ms each"));
   EXPECT_THAT(Evaluate("d", "--picture-noise 3 --through plugin").text,
               HasSubstr("need --through batch"));
+  const Outcome outcome = Evaluate("b", "--batch 8 --through plugin");
+  EXPECT_EQ(outcome.code, 1) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("--batch 8: --through plugin runs one episode at a time"));
+  EXPECT_EQ(Evaluate("b", "--batch 1 --through plugin --episodes 1 --max-steps 2").code, 0);
   EXPECT_EQ(Evaluate("e", "--latency 200ms --episodes 1 --max-steps 4").code, 0);
 }
 

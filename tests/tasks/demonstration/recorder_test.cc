@@ -183,6 +183,26 @@ TEST_F(RecorderTest, WhatNobodyCanDoIsSaid) {
       1);
 }
 
+// --keep all does not keep it either: the advice would be to do the same again.
+TEST_F(RecorderTest, AModelThatAlwaysDivergesIsSaid) {
+  std::string xml = ReadFile(kModels + "cart_pole.xml", size_t{1} << 20);
+  const std::string damping = "limited=\"true\" damping=\"0.5\"";
+  xml.replace(xml.find(damping), damping.size(), "stiffness=\"-3e9\"");
+  const auto file = std::make_shared<const TaskFile>(folder_.Write("cart.xml", xml));
+  RecordOptions options = Options("diverged", 1);
+  options.keep_all = true;
+  try {
+    Record(
+        options, file, [&] { return MakeHold(*file); }, [](const RecordProgress&) {}, never_);
+    FAIL() << "recorded a model that diverges";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kPartial);
+    EXPECT_THAT(error.what(),
+                HasSubstr("none of the last 200 starts was valid (the physics diverged); only "));
+    EXPECT_THAT(error.what(), ::testing::Not(HasSubstr("--keep all")));
+  }
+}
+
 // A replay notices a single bit of an action.
 TEST_F(RecorderTest, AReplayThatDiffersIsRefused) {
   const auto file = CartPole();

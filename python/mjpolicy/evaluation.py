@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from typing import Any
 
@@ -31,10 +32,15 @@ def evaluate(checkpoint: str | os.PathLike[str], model: str | os.PathLike[str] |
       model: MJCF of a task (docs/tasks.md); None: Push-T, or ``task=``.
       out: folder of the results, films and all, which must not be there yet; None: they are not kept.
       options: those of ``mjpolicy evaluate``, with _ for -: ``episodes=500, sampler="ddim", steps=10``. True is a
-        flag alone, None and False leave it out.
+        flag alone, None and False leave it out. All episodes are scored, in a Slurm array and an indexed job of
+        Kubernetes too, unless `shard` says otherwise: ``shard="1/4"``, or ``shard="auto"`` for what the scheduler says.
+
+    What the program tells on its way goes to ``sys.stderr`` at the end.
 
     Raises PolicyError with the program's own words, and its exit code as ``exit_code``.
     """
+    if options.get("shard") is None or options["shard"] is False:  # the program takes the scheduler's, which a caller does not see
+        options["shard"] = "0/1"
     with tempfile.TemporaryDirectory() as scratch:
         words = [files.program(), "evaluate", *([os.fspath(model)] if model is not None else []), "--checkpoint",
                  os.fspath(checkpoint), "--out", os.fspath(out) if out is not None else os.path.join(scratch, "out"),
@@ -45,5 +51,6 @@ def evaluate(checkpoint: str | os.PathLike[str], model: str | os.PathLike[str] |
         error = _core.PolicyError(words_of_error.strip())
         error.exit_code = done.returncode
         raise error
+    sys.stderr.write(done.stderr)
     result: dict[str, Any] = json.loads(done.stdout)
     return result

@@ -250,6 +250,10 @@ int mjp_follow(const mjp_policy* policy, int count, const float* before, int* ag
             "mjp_follow: before is NULL, and a robot has a chunk: give what the last call wrote, "
             "or ages of -1");
     const mjp::PolicyConfig& config = object->policy->config();
+    Require(!config.temporal_ensemble,
+            "mjp_follow: this checkpoint ensembles its chunks (temporal_ensemble_coeff), and here "
+            "none are averaged: do it yourself (docs/CHECKPOINTS.md, act), or run the policy in "
+            "the plugin");
     Require(std::ranges::max(robots) < config.horizon,
             "mjp_follow: an age is the horizon or more: give what the last call wrote");
     const size_t size = static_cast<size_t>(config.horizon) * config.action_dim;

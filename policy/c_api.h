@@ -129,7 +129,10 @@ MJP_API int mjp_infer(mjp_policy* policy, const mjp_observation* observation, fl
  * the call before wrote to `chunks`, in memory of its own. `ages` (count): control steps between
  * the observation that each chunk of `before` answers and the last decision, below H; -1: that
  * robot has no chunk; out, the same of `chunks`. `before` may be NULL where all are -1, at an
- * episode's start. 0 or -1. */
+ * episode's start. 0 or -1.
+ *
+ * A checkpoint of ACT with temporal_ensemble_coeff is refused: what is executed there is a mean of
+ * chunks (docs/CHECKPOINTS.md, "act"), which a program makes of those that mjp_infer writes. */
 MJP_API int mjp_follow(const mjp_policy* policy, int count, const float* before, int* ages,
                        float* chunks);
 

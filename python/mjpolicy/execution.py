@@ -20,7 +20,8 @@ class Execution:
             for action in execution.take(chunk):
                 ...
 
-    A new one for each episode.
+    A new one for each episode. Not for ACT with `temporal_ensemble_coeff`, which executes a mean of its chunks:
+    ``take`` raises PolicyError.
     """
 
     def __init__(self, policy: Policy, count: int | None = None) -> None:

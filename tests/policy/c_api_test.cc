@@ -12,8 +12,10 @@
 
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/checkpoint_writer.h"
 #include "policy/policy.h"
 #include "tests/support/child.h"
+#include "tests/support/goldens/act_cases.h"
 #include "tests/support/goldens/small_checkpoint.h"
 #include "tests/support/temp_dir.h"
 
@@ -197,6 +199,40 @@ TEST_F(CApiTest, WhatCannotBeFollowedIsRefused) {
   age = -1;
   EXPECT_EQ(mjp_follow(policy, 1, nullptr, &age, chunk.data()), -1);
   EXPECT_TRUE(Said("freed")) << mjp_last_error();
+}
+
+// What is executed of such a policy is the mean of chunks, which mjp_follow does not make.
+TEST_F(CApiTest, ChunksThatAreEnsembledAreNotFollowed) {
+  mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+  config.cameras.clear();
+  config.n_action_steps = 1;
+  for (const bool ensembles : {false, true}) {
+    if (ensembles) config.temporal_ensemble = 0.01;
+    const std::string directory = folder_ / (ensembles ? "ensembled" : "plain");
+    mjp::WriteCheckpoint(directory, *mjp_test::ActCheckpoint(config), mjp::WeightFormat::kF32);
+    mjp_options options = MJP_OPTIONS;
+    options.backend = "cpu";
+    mjp_policy* policy = mjp_load(directory.c_str(), &options);
+    ASSERT_NE(policy, nullptr) << mjp_last_error();
+    mjp_shape shape = MJP_SHAPE;
+    ASSERT_EQ(mjp_describe(policy, &shape), 0);
+    std::vector<float> chunk(static_cast<size_t>(shape.horizon) * shape.action_dim);
+    const std::vector<float> state(static_cast<size_t>(shape.state_dim), 1.0f);
+    const std::vector<float> environment(static_cast<size_t>(shape.environment_dim), 1.0f);
+    mjp_observation observation = MJP_OBSERVATION;
+    observation.count = 1;
+    observation.state = state.data();
+    observation.environment = environment.data();
+    EXPECT_EQ(mjp_infer(policy, &observation, chunk.data(), chunk.size()), 0) << mjp_last_error();
+    int age = -1;
+    EXPECT_EQ(mjp_follow(policy, 1, nullptr, &age, chunk.data()), ensembles ? -1 : 0);
+    EXPECT_EQ(age, ensembles ? -1 : 0);
+    if (ensembles) {
+      EXPECT_TRUE(Said("ensembles its chunks")) << mjp_last_error();
+      EXPECT_TRUE(Said("run the policy in the plugin")) << mjp_last_error();
+    }
+    EXPECT_EQ(mjp_free(policy), 0);
+  }
 }
 
 // A program of another version of the header hears of it, and nothing is read or written wrongly.

@@ -1,6 +1,9 @@
 """What `pip install mjpolicy` gives: run by scripts/check-wheel in the environment that has it."""
+import contextlib
 import importlib.metadata
+import io
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -9,6 +12,7 @@ import tempfile
 import threading
 import tracemalloc
 import unittest
+import unittest.mock
 
 import mujoco  # alone, before mjpolicy: the entry point has to register the plugin
 import numpy as np
@@ -73,6 +77,24 @@ class PolicyTest(unittest.TestCase):
         self.assertEqual(noises, [0, 0, 0, 1, 1, 1])
         with self.assertRaisesRegex(ValueError, "expected"):
             execution.take(chunk[:-1])
+
+    def test_chunks_that_are_ensembled_are_not_followed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = {"type": "act", "n_obs_steps": 1, "chunk_size": 4, "n_action_steps": 1, "dim_model": 16, "n_heads": 2,
+                      "dim_feedforward": 16, "n_encoder_layers": 1, "n_decoder_layers": 1,
+                      "temporal_ensemble_coeff": 0.01, "use_vae": False, "latent_dim": 8, "pre_norm": False,
+                      "vision_backbone": "resnet18", "feedforward_activation": "relu",
+                      "input_features": {"observation.state": {"type": "STATE", "shape": [3]},
+                                         "observation.environment_state": {"type": "ENV", "shape": [2]}},
+                      "output_features": {"action": {"type": "ACTION", "shape": [2]}},
+                      "normalization_mapping": {"STATE": "MEAN_STD", "ENV": "MEAN_STD", "ACTION": "MEAN_STD"}}
+            pathlib.Path(folder, "config.json").write_text(json.dumps(config))
+            subprocess.run([self.package.program(), "random-checkpoint", "--config", f"{folder}/config.json",
+                            f"{folder}/policy"], check=True, capture_output=True)
+            policy = self.package.Policy(f"{folder}/policy", backend="cpu")
+            chunk = policy.act(state=np.zeros((1, 3), np.float32), environment=np.zeros((1, 2), np.float32))
+        with self.assertRaisesRegex(self.package.PolicyError, "ensembles its chunks"):
+            self.package.Execution(policy).take(chunk)
 
     def test_execution_is_the_checkpoints(self):
         config = json.loads((pathlib.Path(self.directory) / "config.json").read_text())
@@ -196,6 +218,19 @@ class EvaluationTest(unittest.TestCase):
         theirs = json.loads(done.stdout)
         self.assertEqual(ours["per_task"], theirs["per_task"])
         self.assertGreater(ours["overall"]["avg_max_reward"], 0)
+
+    def test_a_scheduler_does_not_choose_the_episodes(self):
+        import mjpolicy
+        options = {"episodes": 2, "sampler": "ddim", "steps": 4, "max_steps": 40, "backend": "cpu"}
+        for scheduler in ({"SLURM_ARRAY_TASK_ID": "1", "SLURM_ARRAY_TASK_COUNT": "2"},
+                          {"JOB_COMPLETION_INDEX": "1", "JOB_COMPLETION_COUNT": "2"}):
+            for shard, episodes in (({}, 2), ({"shard": None}, 2), ({"shard": "auto"}, 1), ({"shard": "0/2"}, 1)):
+                with self.subTest(scheduler, **shard), unittest.mock.patch.dict(os.environ, scheduler), \
+                        contextlib.redirect_stderr(io.StringIO()) as told:
+                    score = mjpolicy.evaluate(mjpolicy.checkpoint(), **options, **shard)
+                self.assertEqual(score["overall"]["n_episodes"], episodes)
+                self.assertIn(f"{episodes} episode", told.getvalue())
+                self.assertEqual("as the scheduler says" in told.getvalue(), shard == {"shard": "auto"})
 
     def test_errors_are_the_programs(self):
         import mjpolicy

@@ -99,6 +99,15 @@ size_t Elements(const SourceArray& array) {
   return elements;
 }
 
+// Gives an array of an episode to `work`, kFramesAtOnce frames at a time, each time with the number
+// of the first: an episode need not fit into memory.
+template <class Work>
+void ReadInParts(ArraySource& source, int64_t episode, const SourceArray& array, const Work& work) {
+  const int64_t length = source.Length(episode);
+  for (int64_t first = 0; first < length; first += kFramesAtOnce)
+    work(first, source.Read(episode, array, first, std::min(kFramesAtOnce, length - first)));
+}
+
 // Gives an episode's frames to the writer.
 void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
                   const ConvertOptions& options, DatasetWriter& writer) {
@@ -138,21 +147,25 @@ void WriteEpisode(ArraySource& source, int64_t episode, const Plan& plan,
 
 // Throws Error where an array that stays integers has one that is not kept exactly. That is looked
 // for in all of them before there is a data set, to which an array of another type does not fit.
+// Throws StoppedComparison where options.progress, asked after each episode, ends it.
 void CheckIntegers(ArraySource& source, const Plan& plan, const ConvertOptions& options) {
   for (size_t i = 0; i < plan.parts.size(); ++i) {
     const Feature& feature = plan.info.features[i];
     if (feature.dtype != "int64") continue;
     const SourceArray& array = plan.parts[i].front();
     for (int64_t episode = 0; episode < source.episodes(); ++episode) {
-      const std::vector<double> values = source.Read(episode, array, 0, source.Length(episode));
-      const auto beyond = std::ranges::find_if(
-          values, [](double value) { return std::abs(value) > static_cast<double>(kMostExact); });
-      if (beyond == values.end()) continue;
-      const size_t frame = static_cast<size_t>(beyond - values.begin()) / Elements(array);
-      throw BadInput(options.source + ": episode " + std::to_string(episode) + ", frame " +
-                     std::to_string(frame) + ": \"" + array.name +
-                     "\" has an integer beyond 2^53 - 1, which is not kept exactly; write it as "
-                     "float64 or smaller integers in a copy, or take the array out of it");
+      ReadInParts(source, episode, array, [&](int64_t first, const std::vector<double>& values) {
+        const auto beyond = std::ranges::find_if(
+            values, [](double value) { return std::abs(value) > static_cast<double>(kMostExact); });
+        if (beyond == values.end()) return;
+        const size_t frame = static_cast<size_t>(first) +
+                             static_cast<size_t>(beyond - values.begin()) / Elements(array);
+        throw BadInput(options.source + ": episode " + std::to_string(episode) + ", frame " +
+                       std::to_string(frame) + ": \"" + array.name +
+                       "\" has an integer beyond 2^53 - 1, which is not kept exactly; write it as "
+                       "float64 or smaller integers in a copy, or take the array out of it");
+      });
+      TellCompared(options, source.layout(), 0, source.episodes());
     }
   }
 }
@@ -209,15 +222,17 @@ void CheckBegun(ArraySource& source, const Plan& plan, const ConvertOptions& opt
     const parquet::Column column = begun.Read(episode, feature);
     size_t before = 0;  // elements of a frame in the parts before
     for (const SourceArray& part : plan.parts[i]) {
-      const std::vector<double> values = source.Read(of.index, part, 0, of.length);
       const size_t elements = Elements(part), all = static_cast<size_t>(feature.Elements());
-      for (size_t k = 0; k < values.size(); ++k) {
-        const size_t at = k / elements * all + before + k % elements;
-        const double stored = column.values.numbers.empty()
-                                  ? static_cast<double>(column.values.ints.at(at))
-                                  : column.values.numbers.at(at);
-        if (stored != Stored(values[k], feature)) throw OtherSource(options, of.index, what);
-      }
+      ReadInParts(source, of.index, part, [&](int64_t first, const std::vector<double>& values) {
+        for (size_t k = 0; k < values.size(); ++k) {
+          const size_t frame = static_cast<size_t>(first) + k / elements;
+          const size_t at = frame * all + before + k % elements;
+          const double stored = column.values.numbers.empty()
+                                    ? static_cast<double>(column.values.ints.at(at))
+                                    : column.values.numbers.at(at);
+          if (stored != Stored(values[k], feature)) throw OtherSource(options, of.index, what);
+        }
+      });
       before += elements;
     }
   }

@@ -67,7 +67,9 @@ ConvertResult Convert(const ConvertOptions& options) {
   try {
     return Converted(options);
   } catch (const StoppedComparison& stopped) {
-    const Info begun = ReadInfo(options.destination + "/meta/info.json");
+    const std::string path = options.destination + "/meta/info.json";
+    if (!fs::exists(path)) return {stopped.layout, 0, 0, false};  // before there was a data set
+    const Info begun = ReadInfo(path);
     return {stopped.layout, begun.episodes, begun.frames, false};
   }
 }

@@ -17,8 +17,9 @@ struct ConvertOptions {
   std::vector<std::string> state;
   bool video = false;  // pictures become AV1 rather than PNG
   // Called after each episode with those in the destination and those in the source, and before,
-  // where some are there, while they are compared, with how many are; false ends the conversion,
-  // which the same call later goes on with.
+  // where some are there, while they are compared, with how many are. Called with 0 while integers
+  // of HDF5 and zarr are looked at, before all that. False ends the conversion, which the same call
+  // later goes on with.
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 

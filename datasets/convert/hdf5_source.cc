@@ -33,7 +33,7 @@ bool ByNumber(const std::string& a, const std::string& b) {
   return left != right ? left < right : a < b;
 }
 
-class Hdf5Source : public ArraySource {
+class Hdf5Source final : public ArraySource {
  public:
   explicit Hdf5Source(const std::string& path) {
     if (fs::is_directory(path)) {
@@ -54,6 +54,11 @@ class Hdf5Source : public ArraySource {
                         ": has neither robomimic's \"data\" nor ACT's \"action\" and "
                         "\"observations\"");
     }
+    if (robomimic_ && files_.size() > 1) {
+      throw Unsupported(path +
+                        ": has several robomimic files; convert each into a folder of its own, "
+                        "with its --task");
+    }
     if (robomimic_) {
       for (const std::string& demo : file.Children("data")) demos_.push_back("data/" + demo + "/");
       std::sort(demos_.begin(), demos_.end(), [](const std::string& a, const std::string& b) {
@@ -67,6 +72,7 @@ class Hdf5Source : public ArraySource {
       AddArrays("observations");
       if (file.Has("observations/images")) AddArrays("observations/images");
     }
+    CheckLengths();
   }
 
   const char* layout() const override { return robomimic_ ? "robomimic" : "ACT"; }
@@ -85,7 +91,7 @@ class Hdf5Source : public ArraySource {
     const int64_t rows = shape[0];
     shape.erase(shape.begin());
     if (shape != array.shape || rows != Length(episode)) {
-      throw BadInput(files_[robomimic_ ? 0 : static_cast<size_t>(episode)] + ": " + path +
+      throw BadInput(FilePath(episode) + ": " + path +
                      ": has another shape than in the first episode, or another number of rows "
                      "than the actions");
     }
@@ -104,6 +110,19 @@ class Hdf5Source : public ArraySource {
  private:
   std::string Prefix(int64_t episode) const {
     return robomimic_ ? demos_.at(static_cast<size_t>(episode)) : "";
+  }
+  const std::string& FilePath(int64_t episode) const {
+    return files_.at(robomimic_ ? 0 : static_cast<size_t>(episode));
+  }
+  // Throws Error for an episode without frames: the data set would not have it, and those after it
+  // would have other numbers than here.
+  void CheckLengths() {
+    if (arrays_.empty()) throw BadInput(files_[0] + ": " + Prefix(0) + ": has no arrays");
+    for (int64_t episode = 0; episode < episodes(); ++episode) {
+      if (Length(episode) > 0) continue;
+      throw BadInput(FilePath(episode) + ": " + Prefix(episode) + arrays_[0].name +
+                     ": has no frames; convert a copy without this episode");
+    }
   }
   Hdf5File& File(int64_t episode) {
     const size_t index = robomimic_ ? 0 : static_cast<size_t>(episode);

@@ -31,8 +31,10 @@ void Put(hid_t file, const std::string& name, std::vector<hsize_t> shape, hid_t 
   const hid_t groups = H5Pcreate(H5P_LINK_CREATE);
   H5Pset_create_intermediate_group(groups, 1);
   const hid_t stored = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_chunk(stored, static_cast<int>(shape.size()), shape.data());
-  H5Pset_deflate(stored, 4);
+  if (count > 0) {
+    H5Pset_chunk(stored, static_cast<int>(shape.size()), shape.data());
+    H5Pset_deflate(stored, 4);
+  }
   const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);
   const hid_t array = H5Dcreate2(file, name.c_str(), type, space, groups, stored, H5P_DEFAULT);
   EXPECT_GE(H5Dwrite(array, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), 0);
@@ -204,6 +206,75 @@ TEST(Hdf5Test, IntegersAndTruthValuesAreKeptOrRefused) {
              PutValues(f, "observations/stamp", H5T_STD_I64LE, {0, 0, int64_t{1} << 60});
            }),
       HasSubstr("episode 0, frame 2: \"observations/stamp\" has an integer beyond 2^53 - 1"));
+}
+
+// A robomimic file with an episode of each of `lengths`.
+void PutRobomimic(const std::string& path, const std::vector<hsize_t>& lengths) {
+  const hid_t file = Create(path);
+  for (size_t k = 0; k < lengths.size(); ++k) {
+    const std::string demo = "data/demo_" + std::to_string(k) + "/";
+    Put(file, demo + "actions", {lengths[k], 2}, H5T_IEEE_F64LE, 0);
+    Put(file, demo + "obs/object", {lengths[k], 3}, H5T_IEEE_F64LE, 0);
+  }
+  H5Fclose(file);
+}
+
+// What would be left out is refused, and before there is a data set.
+TEST(Hdf5Test, NoEpisodeIsLeftOut) {
+  const mjp_test::TempDir folder;
+  const auto said = [&](const std::string& name) {
+    try {
+      Convert(Options(folder / name, folder / "set"));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::kBadInput);
+      EXPECT_FALSE(std::filesystem::exists(folder / "set"));
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  std::filesystem::create_directories(folder / "two");
+  PutRobomimic(folder / "two/close_drawer_demo.hdf5", {5, 4});
+  PutRobomimic(folder / "two/open_drawer_demo.hdf5", {3});
+  EXPECT_THAT(said("two"), HasSubstr("two: has several robomimic files; convert each into a "
+                                     "folder of its own, with its --task"));
+  PutRobomimic(folder / "gap.hdf5", {5, 0, 4});
+  EXPECT_THAT(said("gap.hdf5"), HasSubstr("gap.hdf5: data/demo_1/actions: has no frames; convert "
+                                          "a copy without this episode"));
+  std::filesystem::create_directories(folder / "act");
+  for (const int64_t k : {0, 1, 2}) {
+    const hid_t file = Create(folder / ("act/episode_" + std::to_string(k) + ".hdf5"));
+    Put(file, "action", {k == 2 ? hsize_t{0} : kRows, 2}, H5T_IEEE_F32LE, k);
+    Put(file, "observations/qpos", {k == 2 ? hsize_t{0} : kRows, 2}, H5T_IEEE_F32LE, k);
+    H5Fclose(file);
+  }
+  EXPECT_THAT(said("act"), HasSubstr("act/episode_2.hdf5: action: has no frames"));
+  const hid_t file = Create(folder / "empty.hdf5");
+  H5Gclose(H5Gcreate2(file, "data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Gclose(H5Gcreate2(file, "data/demo_0", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Gclose(H5Gcreate2(file, "data/demo_0/obs", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Fclose(file);
+  EXPECT_THAT(said("empty.hdf5"), HasSubstr("empty.hdf5: data/demo_0/: has no arrays"));
+  // one file alone in a folder is that file
+  std::filesystem::remove(folder / "two/open_drawer_demo.hdf5");
+  EXPECT_EQ(Convert(Options(folder / "two", folder / "set")).episodes, 2);
+}
+
+// also where there is no data set yet
+TEST(Hdf5Test, StopsWhileIntegersAreLookedAt) {
+  const mjp_test::TempDir folder;
+  const hid_t file = Create(folder / "act.hdf5");
+  Put(file, "action", {kRows, 2}, H5T_IEEE_F32LE, 0);
+  Put(file, "observations/count", {kRows, 2}, H5T_STD_I64LE, 1);
+  H5Fclose(file);
+  ConvertOptions options = Options(folder / "act.hdf5", folder / "set");
+  options.progress = [](int64_t, int64_t) { return false; };
+  const ConvertResult stopped = Convert(options);
+  EXPECT_FALSE(stopped.whole);
+  EXPECT_EQ(stopped.layout, "ACT");
+  EXPECT_EQ(stopped.episodes, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder / "set"));
+  options.progress = {};
+  EXPECT_EQ(Convert(options).episodes, 1);
 }
 
 TEST(Hdf5Test, WhatIsNotReadIsSaid) {

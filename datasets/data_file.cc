@@ -135,7 +135,8 @@ void CheckFinite(const parquet::Values& values, const DataRows& rows, const Feat
     if (std::isfinite(values.numbers[i])) continue;
     const auto frame = static_cast<int64_t>(i) / feature.Elements();
     throw BadInput("episode " + std::to_string(rows.placed.index) + ", frame " +
-                   std::to_string(frame) + ": \"" + feature.name + "\" is not finite");
+                   std::to_string(frame) + ": \"" + feature.name + "\" is not finite" +
+                   (feature.kind == Kind::kFloat ? ", or beyond float32 (3.4e38)" : ""));
   }
 }
 
@@ -200,12 +201,12 @@ Statistics EpisodeStatistics(const DataRows& rows) {
       statistics[feature.name] = rows.episode.picture_statistics.at(feature.name);
     } else if (feature.kind != Kind::kText) {
       parquet::Values values = ValuesOf(rows, feature);
-      CheckFinite(values, rows, feature);
       if (values.numbers.empty()) values.numbers.assign(values.ints.begin(), values.ints.end());
-      // what is stored in single precision is summed as it is stored
+      // what is stored in single precision is checked and summed as it is stored
       if (feature.kind == Kind::kFloat) {
         for (double& value : values.numbers) value = static_cast<float>(value);
       }
+      CheckFinite(values, rows, feature);
       statistics[feature.name] = Summarise(values.numbers, feature.Elements());
     }
   }

@@ -46,12 +46,18 @@ void PutNumbers(const std::vector<double>& numbers, const Feature& feature,
                    feature.name + "\", not " + std::to_string(feature.Elements()));
   }
   const bool whole = feature.kind == Kind::kInteger || feature.kind == Kind::kBool;
+  const bool single = feature.kind == Kind::kFloat;
   const auto [lowest, highest] = feature.Range();
   const int64_t least = std::max(lowest, -kMostExact), most = std::min(highest, kMostExact);
   for (const double number : numbers) {
     const bool outside =
         whole && (number < static_cast<double>(least) || number > static_cast<double>(most));
-    if (std::isfinite(number) && !outside && (!whole || number == std::nearbyint(number))) continue;
+    const bool finite = std::isfinite(single ? static_cast<float>(number) : number);
+    if (finite && !outside && (!whole || number == std::nearbyint(number))) continue;
+    if (single && std::isfinite(number)) {
+      throw BadInput("\"" + feature.name + "\" has the value " + Json(number).dump() +
+                     ", which is beyond float32 (3.4e38); give it in another unit");
+    }
     const std::string value = "\"" + feature.name + "\" has the value " + std::to_string(number);
     if (!whole) throw BadInput(value + ", which is not finite");
     if (number != std::nearbyint(number)) throw BadInput(value + ", which is no whole number");

@@ -141,6 +141,14 @@ TEST_F(ConvertFaultsTest, AreAllRefused) {
       {"a number without end",
        [&] { Set("data/state/0.0", 0, infinite); },
        {"episode 0", "\"observation.state\"", "not finite"}},
+      {"a number that no float32 is",
+       [&] {
+         std::vector<double> values(30);
+         values[20] = 1e300;
+         Replace(action, "<f4", "<f8");
+         folder_.Write("zarr/" + numbers, {reinterpret_cast<const char*>(values.data()), 240});
+       },
+       {"episode 2, frame 1", "\"action\"", "1e+300", "beyond float32", "another unit"}},
       {"a whole number that no double is",
        [&] {
          std::vector<int64_t> values(30);

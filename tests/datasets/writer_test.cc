@@ -139,6 +139,8 @@ TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
   EXPECT_THAT(said([](Frame& f) { f.numbers.erase("action"); }), HasSubstr("no \"action\""));
   EXPECT_THAT(said([](Frame& f) { f.numbers["action"][1] = std::nan(""); }),
               HasSubstr("not finite"));
+  EXPECT_THAT(said([](Frame& f) { f.numbers["next.reward"][0] = -1e39; }),
+              HasSubstr("\"next.reward\" has the value -1e+39, which is beyond float32"));
   EXPECT_THAT(said([](Frame& f) { f.numbers["action"].pop_back(); }), HasSubstr("2 values"));
   EXPECT_THAT(said([](Frame& f) { f.numbers["grid"][0] = 0.5; }), HasSubstr("no whole number"));
   EXPECT_THAT(said([](Frame& f) { f.numbers["grid"][0] = std::ldexp(1, 53); }),
@@ -150,6 +152,22 @@ TEST(WriterTest, WrongFramesAreRefusedAndLeaveTheEpisodeAsItWas) {
   for (int64_t frame = 0; frame < 4; ++frame) writer.AddFrame(RecordedFrame(0, frame));
   writer.EndEpisode();
   writer.Finish();
+  ExpectRecorded(folder / "set", 1);
+}
+
+// left by a build that took it for finite
+TEST(WriterTest, ASpooledNumberBeyondFloat32IsRefused) {
+  const mjp_test::TempDir folder;
+  Record(folder / "set", "image", 0, 1);
+  Info info = RecordedInfo("image");
+  info.features[0] = MakeFeature("observation.state", "float64", {2}, {"x", "y"});
+  SpoolWriter left(folder / "set/.spool/episode-1", info);
+  Frame frame = RecordedFrame(1, 0);
+  frame.numbers["observation.state"][1] = 1e39;
+  left.Add(frame);
+  left.Close();
+  EXPECT_THAT(WhatIsSaid([&] { DatasetWriter(folder / "set", RecordedInfo("image")).Finish(); }),
+              HasSubstr("frame 0: \"observation.state\" is not finite, or beyond float32"));
   ExpectRecorded(folder / "set", 1);
 }
 

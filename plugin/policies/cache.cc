@@ -18,18 +18,70 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// names, sizes and times of the files of a directory: changes when a checkpoint is written anew
+// A file that can be part of a checkpoint, CLIP's beside it among them.
+bool CanCount(const fs::path& file) {
+  const std::string extension = file.extension().string();
+  return extension == ".json" || extension == ".safetensors" || extension == ".txt";
+}
+
+// Names, sizes and times of a checkpoint's files, also in folders within: changes when one is
+// written anew or added. The nearest files come first, so that a large tree costs no more than
+// kMost entries; hidden folders are left out.
 std::string Fingerprint(const fs::path& directory) {
+  constexpr int kMost = 10000, kDepth = 4;
   std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(directory)) {
-    if (!entry.is_regular_file()) continue;
-    files.push_back(entry.path().filename().string() + " " + std::to_string(entry.file_size()) +
-                    " " + std::to_string(entry.last_write_time().time_since_epoch().count()));
+  std::vector<fs::path> folders = {directory};
+  int entries = 0;
+  for (int depth = 0; depth < kDepth && !folders.empty(); ++depth) {
+    std::vector<fs::path> within;
+    for (const fs::path& folder : folders) {
+      std::error_code error;
+      for (fs::directory_iterator each(folder, error), end; !error && each != end;
+           each.increment(error)) {
+        if (++entries > kMost) break;
+        std::error_code gone;  // while it is looked at
+        if (CanCount(each->path()) && each->is_regular_file(gone)) {
+          const auto time = each->last_write_time(gone).time_since_epoch().count();
+          files.push_back(each->path().lexically_relative(directory).string() + " " +
+                          std::to_string(each->file_size(gone)) + " " + std::to_string(time));
+        } else if (each->is_directory(gone) && each->path().filename().string()[0] != '.') {
+          within.push_back(each->path());
+        }
+      }
+    }
+    folders = std::move(within);
   }
   std::ranges::sort(files);
   std::string all;
   for (const std::string& file : files) all += file + "\n";
   return all;
+}
+
+// What a checkpoint was read from: its files and their hashes.
+std::string Identity(const Checkpoint& checkpoint) {
+  std::string all;
+  for (const auto& [file, sha256] : checkpoint.files) all.append(file).append(" ").append(sha256);
+  return all;
+}
+
+// The checkpoint directory that is found, as it was asked for: a link in it is not followed.
+fs::path FindPlace(const std::string& directory, const std::vector<fs::path>& folders) {
+  std::vector<fs::path> places;
+  const bool relative = fs::path(directory).is_relative();
+  if (relative) {
+    for (const fs::path& folder : folders) places.push_back(folder / directory);
+  }
+  places.emplace_back(directory);
+  if (relative) {
+    for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
+  }
+  std::string searched;
+  for (const fs::path& place : places) {
+    std::error_code error;
+    if (fs::is_directory(place, error)) return fs::absolute(place);
+    searched += (searched.empty() ? "" : ", ") + place.string();
+  }
+  throw NoCheckpoint(directory, searched);
 }
 
 struct Entry {
@@ -48,19 +100,20 @@ class Cache {
   explicit Cache(Cache& parents) : makers_(parents.makers_), owner_(parents.owner_) {
     if (!parents.mutex_.try_lock()) return;
     entries_ = parents.entries_;
-    weights_ = parents.weights_;
+    given_ = parents.given_;
   }
 
   const uint64_t generation = ForkGeneration();
 
-  // `changed` becomes the directory where other weights of it were given out before.
+  // `changed` becomes the directory where other files of it were given out before.
   std::shared_ptr<SharedPolicy> Get(const std::string& directory,
                                     const std::vector<fs::path>& folders, PolicyOptions options,
                                     int action_steps, std::string& changed) {
     std::lock_guard lock(mutex_);
     const bool replaced = !makers_.directory.empty();
-    const fs::path found = FindCheckpointDirectory(replaced ? makers_.directory : directory,
-                                                   replaced ? std::vector<fs::path>() : folders);
+    const fs::path place = FindPlace(replaced ? makers_.directory : directory,
+                                     replaced ? std::vector<fs::path>() : folders);
+    const fs::path found = fs::canonical(place);
     const std::string path = found.string(), fingerprint = Fingerprint(found);
     std::erase_if(entries_, [&](const Entry& entry) {
       return entry.directory == path && entry.fingerprint != fingerprint;
@@ -70,9 +123,8 @@ class Cache {
       if (entry.directory == path) checkpoint = entry.checkpoint;
     }
     if (!checkpoint) checkpoint = makers_.load(path);
-    const auto [given, first] = weights_.try_emplace(path, checkpoint->sha256);
-    if (given->second != checkpoint->sha256) changed = path;
-    given->second = checkpoint->sha256;
+    NoteGiven(path, *checkpoint, changed);
+    NoteGiven(place.string(), *checkpoint, changed);  // a link may have been moved
     options.sampler.hold_noise =
         ResolveHoldNoise(options.sampler, *checkpoint,
                          action_steps > 0 ? action_steps : checkpoint->config.DecisionSteps());
@@ -92,7 +144,7 @@ class Cache {
   void SetMakers(PolicyMakers makers, const void* owner) {
     std::lock_guard lock(mutex_);
     entries_.clear();
-    weights_.clear();
+    given_.clear();
     makers_ = std::move(makers);
     owner_ = owner;
   }
@@ -109,6 +161,13 @@ class Cache {
   }
 
  private:
+  void NoteGiven(const std::string& place, const Checkpoint& checkpoint, std::string& changed) {
+    const std::string identity = Identity(checkpoint);
+    const auto [given, first] = given_.try_emplace(place, identity);
+    if (given->second != identity) changed = place;
+    given->second = identity;
+  }
+
   // keeps the policies in use and a few that were used last
   void Trim() {
     constexpr int kIdle = 3;
@@ -121,8 +180,8 @@ class Cache {
   std::mutex mutex_;
   PolicyMakers makers_;
   const void* owner_ = nullptr;
-  std::vector<Entry> entries_;                  // least recently used first
-  std::map<std::string, std::string> weights_;  // given out last, by directory
+  std::vector<Entry> entries_;                // least recently used first
+  std::map<std::string, std::string> given_;  // Identity of what was given out last, by place
 };
 
 Cache& TheCache() {
@@ -134,22 +193,7 @@ Cache& TheCache() {
 
 fs::path FindCheckpointDirectory(const std::string& directory,
                                  const std::vector<fs::path>& folders) {
-  std::vector<fs::path> places;
-  const bool relative = fs::path(directory).is_relative();
-  if (relative) {
-    for (const fs::path& folder : folders) places.push_back(folder / directory);
-  }
-  places.emplace_back(directory);
-  if (relative) {
-    for (const fs::path& assets : DataFolders("assets")) places.push_back(assets / directory);
-  }
-  std::string searched;
-  for (const fs::path& place : places) {
-    std::error_code error;
-    if (fs::is_directory(place, error)) return fs::canonical(place);
-    searched += (searched.empty() ? "" : ", ") + place.string();
-  }
-  throw NoCheckpoint(directory, searched);
+  return fs::canonical(FindPlace(directory, folders));
 }
 
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,

@@ -33,10 +33,10 @@ std::filesystem::path FindCheckpointDirectory(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders);
 
 // The policy of the checkpoint directory that FindCheckpointDirectory finds with these options,
-// loaded once per process and again when its files have changed; other weights than were given out
-// before are a warning of the engine, once for each change. Throws as it does, and Error as
-// LoadCheckpoint does. `action_steps`: executed per decision, 0 as the checkpoint says;
-// options.sampler.hold_noise is resolved for it.
+// loaded once per process and again when its files have changed; other files than were given out
+// before are a warning of the engine, once for each change, also where a link leads elsewhere now.
+// Throws as it does, and Error as LoadCheckpoint does. `action_steps`: executed per decision, 0 as
+// the checkpoint says; options.sampler.hold_noise is resolved for it.
 std::shared_ptr<SharedPolicy> GetSharedPolicy(const std::string& directory,
                                               const std::vector<std::filesystem::path>& folders,
                                               PolicyOptions options, int action_steps);

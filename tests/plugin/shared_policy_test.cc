@@ -1,4 +1,4 @@
-// Decisions where memory runs out.
+// Decisions where memory runs out, and checkpoints that change on the disk.
 
 #include "plugin/policies/shared_policy.h"
 
@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <new>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "base/error.h"
 #include "plugin/policies/cache.h"
 #include "tests/support/fake_policy.h"
+#include "tests/support/mujoco_fixture.h"
 #include "tests/support/temp_dir.h"
 
 namespace {
@@ -70,6 +73,69 @@ TEST(SharedPolicyTest, ADecisionThatFindsNoMemoryKeepsNobodyWaiting) {
   }
   EXPECT_GT(failures, 5);
   mjp::SetPolicyMakers({});
+}
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Checkpoints that are written while a process runs them.
+class ChangedCheckpointTest : public MujocoTest {
+ protected:
+  ChangedCheckpointTest() { log_.Install(); }
+  ~ChangedCheckpointTest() override { mjp::SetPolicyMakers({}); }
+
+  static void Write(const std::filesystem::path& file, const std::string& text) {
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  // What the engine warns of as the policy is given out.
+  static std::vector<std::string> Get(const std::string& directory) {
+    mjp::GetSharedPolicy(directory, {}, {}, 0);
+    return TakeWarnings();
+  }
+
+  const TempDir folder_;
+  FakePolicyLog log_;
+};
+
+TEST_F(ChangedCheckpointTest, FilesInItsFoldersAreReadAgain) {
+  Get(folder_.path());
+  Write(folder_ / "openai/clip/vocab.json", "{}");  // the tokenizer that was missing
+  Get(folder_.path());
+  EXPECT_EQ(log_.loads, 2);
+  Write(folder_ / "openai/clip/vocab.json", "{ }");
+  Get(folder_.path());
+  EXPECT_EQ(log_.loads, 3);
+  Write(folder_ / ".cache/other.json", "{}");
+  Write(folder_ / "openai/clip/notes.log", "no part of a checkpoint");
+  Get(folder_.path());
+  EXPECT_EQ(log_.loads, 3);
+}
+
+TEST_F(ChangedCheckpointTest, OtherStatisticsAreNamedOnce) {
+  log_.files["stats.json"] = "a";
+  EXPECT_THAT(Get(folder_.path()), IsEmpty());
+  Write(folder_ / "stats.json", "others");
+  log_.files["stats.json"] = "b";
+  EXPECT_THAT(Get(folder_.path()), ElementsAre(HasSubstr(folder_.path() + " has changed on")));
+  EXPECT_THAT(Get(folder_.path()), IsEmpty());
+}
+
+// as a training writes it: "last" leads to the newest
+TEST_F(ChangedCheckpointTest, AMovedLinkIsNamedOnce) {
+  const std::string last = folder_ / "last";
+  const auto lead_to = [&](const char* name) {
+    std::filesystem::create_directories(folder_ / name);
+    std::filesystem::remove(last);
+    std::filesystem::create_directory_symlink(name, last);
+    log_.sha256 = name;
+  };
+  lead_to("001");
+  EXPECT_THAT(Get(last), IsEmpty());
+  lead_to("002");
+  EXPECT_THAT(Get(last), ElementsAre(HasSubstr(last + " has changed on the disk")));
+  EXPECT_THAT(Get(last), IsEmpty());
 }
 
 }  // namespace

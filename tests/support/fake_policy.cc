@@ -94,6 +94,8 @@ void FakePolicyLog::Install() {
     checkpoint->network = std::make_shared<FakeNetwork>(text_tokens, looks);
     checkpoint->directory = directory;
     checkpoint->sha256 = sha256;
+    checkpoint->files = files;
+    checkpoint->files["model.safetensors"] = sha256;
     return checkpoint;
   };
   makers.make = [this](std::shared_ptr<const mjp::Checkpoint> checkpoint,

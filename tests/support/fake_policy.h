@@ -2,6 +2,7 @@
 #define TESTS_SUPPORT_FAKE_POLICY_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,9 +28,10 @@ struct SeenInput {
 class FakePolicyLog {
  public:
   mjp::PolicyConfig config;
-  mjp::NormalizerStats stats;  // none: nothing is known of units
-  mjp::PictureLooks looks;     // of its training
-  std::string sha256;          // of its weights
+  mjp::NormalizerStats stats;                // none: nothing is known of units
+  mjp::PictureLooks looks;                   // of its training
+  std::string sha256;                        // of its weights
+  std::map<std::string, std::string> files;  // name -> SHA-256 of the others that are read
   // Gives the actions (horizon x action_dim); may throw. Default: a function of state and key.
   std::function<std::vector<float>(const SeenInput&)> act;
 

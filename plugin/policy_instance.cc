@@ -126,11 +126,7 @@ PolicyInstance::PolicyInstance(const mjModel* model, int instance)
   if (config_.policy.instruction.empty() && policy_->checkpoint().network->text_tokens() > 0) {
     throw BadInput("attribute instruction is missing: this policy reads as a text what to do");
   }
-  if (config_.period < model->opt.timestep) {
-    throw BadInput("attribute period is " + std::to_string(config_.period) +
-                   " s, shorter than the model's timestep of " +
-                   std::to_string(model->opt.timestep) + " s");
-  }
+  config_.CheckTimestep(model);
   if (const int most = MostLatency(policy, action_steps_);
       config_.latency > most * config_.period) {
     throw BadInput("attribute latency is longer than the " + std::to_string(most) +
@@ -206,6 +202,7 @@ void PolicyInstance::Compute(const mjModel* model, mjData* data) {
   if (!state.Valid()) state.Clear(config_.seed);
   if (state.failed()) return;
   try {
+    config_.CheckTimestep(model);  // a host may have changed it
     const int64_t tick = Tick(model, data->time);
     if (tick != state.tick()) Advance(model, data, tick, state);
     // by now the simulation needs it

@@ -229,4 +229,11 @@ Config Config::FromModel(const mjModel* model, int instance) {
   return config;
 }
 
+void Config::CheckTimestep(const mjModel* model) const {
+  if (period >= model->opt.timestep) return;
+  throw BadInput("attribute period is " + std::to_string(period) +
+                 " s, shorter than the model's timestep of " + std::to_string(model->opt.timestep) +
+                 " s");
+}
+
 }  // namespace mjp

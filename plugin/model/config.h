@@ -52,6 +52,8 @@ struct Config {
   // Reads and checks the attributes of `instance`. Throws Error naming the attribute, what it is
   // and what it should be. The model's names are not looked up.
   static Config FromModel(const mjModel* model, int instance);
+  // Throws Error where a step of the engine is longer than a control step.
+  void CheckTimestep(const mjModel* model) const;
 };
 
 // The attributes' names. A constant expression: the library registers the plugin before anything

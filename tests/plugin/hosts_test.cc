@@ -222,6 +222,29 @@ TEST_F(HostsTest, SaysWhatIsWrongWithATime) {
   EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("not a finite number")));
 }
 
+TEST_F(HostsTest, SaysOnceThatTheTimestepHasBecomeTooLong) {
+  for (const char* latency : {"0", "100"}) {
+    const ModelPtr model = Compile(Xml(Basic() + Set("latency", latency)));
+    const DataPtr data(mj_makeData(model.get()));
+    Run(model.get(), data.get(), 30);
+    const double held = data->ctrl[0];
+    const size_t decisions = policy_.Take().size();
+    EXPECT_NE(held, 0);
+    model->opt.timestep = 0.15;
+    Run(model.get(), data.get(), 20);
+    EXPECT_EQ(data->ctrl[0], held);
+    EXPECT_THAT(TakeWarnings(),
+                ElementsAre(HasSubstr("shorter than the model's timestep of 0.15")));
+    EXPECT_TRUE(mjp::PolicyFailed(model.get(), data.get()));
+    EXPECT_THAT(policy_.Take(), IsEmpty());
+    model->opt.timestep = 0.01;
+    mj_resetData(model.get(), data.get());
+    Run(model.get(), data.get(), 30);
+    EXPECT_EQ(data->ctrl[0], held);
+    EXPECT_THAT(policy_.Take(), SizeIs(decisions));
+  }
+}
+
 TEST_F(HostsTest, TwoPoliciesOnOneActuatorAreRefused) {
   const auto second = [](const std::string& actuators) {
     return "<instance name=\"second\">" + Set("checkpoint", Folder()) + Set("state", "ax ay") +

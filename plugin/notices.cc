@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "base/fork.h"
@@ -18,7 +19,7 @@ using InstanceKey = std::pair<size_t, int>;  // of its model, its number there
 
 struct Notices {
   ForkMutex mutex;
-  std::set<std::pair<InstanceKey, Notice>> said;
+  std::set<std::tuple<InstanceKey, Notice, std::string>> said;  // with the cause
 };
 
 // The same for a model, its copies and what was saved of it, also within the compiler.
@@ -56,18 +57,27 @@ std::string InstanceName(const mjModel* model, int instance) {
   return "instance " + (name ? "\"" + std::string(name) + "\"" : std::to_string(instance));
 }
 
-bool FirstNotice(const mjModel* model, int instance, Notice notice) {
+bool FirstNotice(const mjModel* model, int instance, Notice notice, const std::string& cause) {
   const InstanceKey key(ModelKey(model), instance);
   Notices& notices = TheNotices();
   const std::lock_guard lock(notices.mutex);
-  return notices.said.emplace(key, notice).second;
+  return notices.said.emplace(key, notice, cause).second;
+}
+
+void ForgetNotice(const mjModel* model, int instance, Notice notice) {
+  const InstanceKey key(ModelKey(model), instance);
+  Notices& notices = TheNotices();
+  const std::lock_guard lock(notices.mutex);
+  std::erase_if(notices.said, [&](const auto& each) {
+    return std::get<InstanceKey>(each) == key && std::get<Notice>(each) == notice;
+  });
 }
 
 void ForgetNotices(const mjModel* model, int instance) {
   const InstanceKey key(ModelKey(model), instance);
   Notices& notices = TheNotices();
   const std::lock_guard lock(notices.mutex);
-  std::erase_if(notices.said, [&](const auto& each) { return each.first == key; });
+  std::erase_if(notices.said, [&](const auto& each) { return std::get<InstanceKey>(each) == key; });
 }
 
 void NoticeFlags(const mjModel* model, int instance) {

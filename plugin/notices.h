@@ -28,9 +28,13 @@ enum class Notice {
   kNotRecorded
 };
 
-// True the first time that it is asked about this kind and this instance of a model since it was
-// compiled. Models are told apart by their names and the attributes of their plugins. Thread-safe.
-bool FirstNotice(const mjModel* model, int instance, Notice notice);
+// True the first time that it is asked about this kind (of this cause, where there are several) and
+// this instance of a model since it was compiled. Models are told apart by their names and the
+// attributes of their plugins. Thread-safe.
+bool FirstNotice(const mjModel* model, int instance, Notice notice, const std::string& cause = "");
+
+// Forgets all causes of this kind: it is over.
+void ForgetNotice(const mjModel* model, int instance, Notice notice);
 
 // Forgets what was said: a model with this instance is being compiled.
 void ForgetNotices(const mjModel* model, int instance);

@@ -5,8 +5,10 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "base/dynamic_library.h"
@@ -94,6 +96,19 @@ std::string WholePath(const std::string& folder) {
   return error ? folder : path.string();
 }
 
+// Texts of one cause are the same.
+std::string WithoutNumbers(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return std::isdigit(c); });
+  return text;
+}
+
+constexpr int kPlace = mjSTATE_TIME | mjSTATE_PHYSICS;
+
+size_t HashOf(const std::vector<mjtNum>& numbers) {
+  return std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(mjtNum)});
+}
+
 }  // namespace
 
 Recording::Recording(const mjModel* model, int instance, const Config& config,
@@ -116,7 +131,7 @@ Recording::~Recording() {
   if (Library().close(recorder_) < 0) WarnOnce(Library().error(recorder_));
   if (lost_ > 0) {
     Say(std::to_string(lost_) + " of " + std::to_string(lost_ + kept_) +
-        " episodes were not recorded");
+        " episodes were not recorded" + (refused_ ? ", and none after them" : ""));
   }
   LeaveFolder(folder_, this);
 }
@@ -135,15 +150,25 @@ void Recording::After(const mjModel* model, const mjData* data, uint64_t seed) {
   }
   std::vector<mjtNum> before;
   std::swap(before, before_);
-  if (begin_ != end_) End();  // another time than the last step led to
-  end_ = data->time;
-  if (episode_ == Episode::kNone) {
-    if (!BeginsControlStep(model) || !Open(model)) return;
-    const int begun = Library().begin(recorder_, static_cast<int64_t>(seed & UINT32_MAX));
-    if (begun < 0) Lose(Library().error(recorder_));
-    episode_ = begun < 0 ? Episode::kOver : Episode::kRunning;
+  // The step was tried before, as finite differences do. The recorder sees whether the one that is
+  // taken in the end is another: the next control step then begins elsewhere.
+  const bool again = !last_.empty() && begin_ == from_;
+  Place from(static_cast<size_t>(mj_stateSize(model, kPlace))), to(from.size());
+  mj_extractState(model, before.data(), kStateWithoutPlugins, from.data(), kPlace);
+  mj_getState(model, data, to.data(), kPlace);
+  if (ComesBack(from, std::move(to), again)) return TakesTurns(model);
+  if (again && episode_ == Episode::kRunning) {
+    if (steps_ > 1) return;
+    Library().discard(recorder_);  // an episode begins with the last of the tries
+    episode_ = Episode::kNone;
+  } else if (!again && begin_ != end_) {
+    KeepRunning();  // another time than the last step led to
   }
+  from_ = begin_;
+  end_ = data->time;
+  if (episode_ == Episode::kNone) Begin(model, seed);
   if (episode_ != Episode::kRunning) return;
+  ++steps_;
   const int code = Library().stepped(recorder_, model, data, before.data());
   if (code < 0) {
     Lose(std::string("nothing of this episode: ") + Library().error(recorder_));
@@ -153,6 +178,44 @@ void Recording::After(const mjModel* model, const mjData* data, uint64_t seed) {
     Keep();
     episode_ = Episode::kOver;
   }
+}
+
+void Recording::Begin(const mjModel* model, uint64_t seed) {
+  if (!BeginsControlStep(model) || !Open(model)) return;
+  const int begun = Library().begin(recorder_, static_cast<int64_t>(seed & UINT32_MAX));
+  if (begun < 0) Lose(Library().error(recorder_));
+  episode_ = begun < 0 ? Episode::kOver : Episode::kRunning;
+  steps_ = 0;
+}
+
+bool Recording::ComesBack(const Place& from, Place to, bool again) {
+  constexpr size_t kMost = 1 << 16;
+  bool back = false;
+  if (!last_.empty() && from != last_) {
+    back = !again && left_.contains(HashOf(from));
+    if (left_.size() >= kMost) left_.clear();
+    left_.insert(HashOf(last_));
+  }
+  last_ = std::move(to);
+  return back;
+}
+
+void Recording::TakesTurns(const mjModel* model) {
+  if (episode_ == Episode::kRunning) {
+    ++lost_;
+    Library().discard(recorder_);
+  }
+  episode_ = Episode::kOver;
+  std::string why =
+      "several simulations take turns in one mjData, or one goes back and forth, and nothing more "
+      "is recorded: make a batch with persistent = 1, which records one of its members, and try "
+      "ahead in a copy";
+  if (kept_ > 0) {
+    why += "; " + std::to_string(kept_) +
+           " pieces of episodes are in it already: record anew into "
+           "another folder";
+  }
+  Refuse(model, why);
 }
 
 // Whether the step from begin_ on is the first of a control step, as PolicyInstance counts them.
@@ -166,9 +229,8 @@ bool Recording::Open(const mjModel* model) {
   if (recorder_) return true;
   if (!BecomeWriter(folder_, this)) {
     episode_ = Episode::kOver;  // the next one may be its own
-    if (FirstNotice(model, instance_, Notice::kNotRecorded)) {
-      WarnOnce("another simulation of this process writes there; give each a folder of its own");
-    }
+    SayWhyNot(model,
+              "another simulation of this process writes there; give each a folder of its own");
     return false;
   }
   std::string why(1000, '\0');
@@ -180,7 +242,10 @@ bool Recording::Open(const mjModel* model) {
     why = error.what();
   }
   original_.reset();
-  if (recorder_) return true;
+  if (recorder_) {
+    ForgetNotice(model, instance_, Notice::kNotRecorded);
+    return true;
+  }
   LeaveFolder(folder_, this);
   Refuse(model, why);
   return false;
@@ -189,13 +254,23 @@ bool Recording::Open(const mjModel* model) {
 void Recording::Refuse(const mjModel* model, const std::string& why) {
   refused_ = true;
   before_.clear();
-  if (FirstNotice(model, instance_, Notice::kNotRecorded)) WarnOnce(why);
+  SayWhyNot(model, why);
+}
+
+void Recording::SayWhyNot(const mjModel* model, const std::string& why) {
+  if (FirstNotice(model, instance_, Notice::kNotRecorded, WithoutNumbers(why))) WarnOnce(why);
 }
 
 void Recording::End() {
+  KeepRunning();
+  before_.clear();
+  last_.clear();
+  left_.clear();
+}
+
+void Recording::KeepRunning() {
   if (episode_ == Episode::kRunning && generation_ == ForkGeneration()) Keep();
   episode_ = Episode::kNone;
-  before_.clear();
 }
 
 void Recording::Keep() {
@@ -210,9 +285,7 @@ void Recording::Lose(const std::string& why) {
 }
 
 void Recording::WarnOnce(const std::string& what) {
-  std::string cause = what;
-  std::erase_if(cause, [](unsigned char c) { return std::isdigit(c); });
-  if (said_.insert(cause).second) Say(what);
+  if (said_.insert(WithoutNumbers(what)).second) Say(what);
 }
 
 void Recording::Say(const std::string& what) const {

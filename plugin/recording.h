@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "plugin/model/config.h"
@@ -16,8 +17,10 @@ namespace mjp {
 
 // Writes what an instance sees and does in its host's loop as a data set: attribute `record`. Of
 // all simulations that record into one folder one writes, the first that moves; the others say so
-// once. Nothing here ends the host: what cannot be recorded is said in a warning for each cause,
-// and how many episodes are missing in one more at the end.
+// once. Several that take turns in one instance, as in the engine's batches, are refused. Of steps
+// that begin at one time, as finite differences try them, one is written. Nothing here ends the
+// host: what cannot be recorded is said in a warning for each cause, and how many episodes are
+// missing in one more at the end.
 class Recording {
  public:
   // Pictures are of the size that the policy sees.
@@ -35,9 +38,20 @@ class Recording {
   void End();
 
  private:
+  // Where a simulation is, as far as a policy moves it: time and mjSTATE_PHYSICS.
+  using Place = std::vector<mjtNum>;
+
+  // Notes that a step was taken from `from` to `to`. Returns whether it comes back to a simulation
+  // that was left for another one.
+  bool ComesBack(const Place& from, Place to, bool again);
+  void KeepRunning();
+  void Begin(const mjModel* model, uint64_t seed);
+  void TakesTurns(const mjModel* model);
   bool Open(const mjModel* model);
   bool BeginsControlStep(const mjModel* model) const;
   void Refuse(const mjModel* model, const std::string& why);
+  // Once for each cause and model, until one of its simulations records.
+  void SayWhyNot(const mjModel* model, const std::string& why);
   void Keep();
   // The episode is not in the data set.
   void Lose(const std::string& why);
@@ -59,11 +73,14 @@ class Recording {
   MjpRecorder* recorder_ = nullptr;  // null: not the one that writes, or nothing was recorded yet
   enum class Episode { kNone, kRunning, kOver } episode_ = Episode::kNone;
   bool refused_ = false;
-  std::set<std::string> said_;   // causes, without their numbers
-  int64_t kept_ = 0, lost_ = 0;  // episodes
-  std::vector<mjtNum> before_;   // empty: no step was begun
-  double begin_ = 0;             // the time of it
-  double end_ = 0;               // the time after the last step
+  std::set<std::string> said_;       // causes, without their numbers
+  int64_t kept_ = 0, lost_ = 0;      // episodes
+  std::vector<mjtNum> before_;       // empty: no step was begun
+  double begin_ = 0;                 // the time of it
+  double from_ = 0, end_ = 0;        // the times before and after the last step
+  int64_t steps_ = 0;                // of the engine, in this episode
+  Place last_;                       // where the last step led to; empty: none since End
+  std::unordered_set<size_t> left_;  // hashes of places from which something else went on
 };
 
 }  // namespace mjp

@@ -1,5 +1,6 @@
 // Attribute `record`: what a policy sees and does in a host's own loop becomes a data set.
 
+#include <mujoco/mjbatch.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "datasets/dataset.h"
 #include "datasets/recording/writer.h"
 #include "datasets/workplace.h"
+#include "plugin/state.h"
 #include "tests/plugin/plugin_fixture.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
@@ -283,6 +285,108 @@ TEST_F(RecordingTest, AChildOfForkLeavesItToTheParent) {
   Run(model.get(), data.get(), 15);
   data.reset();
   EXPECT_THAT(Lengths(), ElementsAre(4));
+}
+
+// Finite differences of the state with mj_forward before, also of sensors, as a controller takes
+// them beside the policy: at the start, within a control step and as one begins.
+TEST_F(RecordingTest, FiniteDifferencesChangeNothing) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  const int n = 2 * model->nv + model->na;
+  std::vector<mjtNum> a(n * n), b(n * model->nu), c(model->nsensordata * n);
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  for (const int steps : {0, 13, 17, 9, 21}) {
+    Run(model.get(), data.get(), steps);
+    mj_forward(model.get(), data.get());
+    mjd_transitionFD(model.get(), data.get(), 1e-6, 0, a.data(), b.data(), nullptr, nullptr);
+    mjd_transitionFD(model.get(), data.get(), 1e-6, 1, a.data(), b.data(), c.data(), nullptr);
+  }
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(6));
+}
+
+// Steps that are taken back, each from another place.
+TEST_F(RecordingTest, AnEpisodeBeginsWithTheLastOfItsTries) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr data(mj_makeData(model.get()));
+  mj_resetDataKeyframe(model.get(), data.get(), 0);
+  for (const double place : {0.1, 0.2, 0.0}) {
+    data->time = 0;
+    data->qpos[0] = place;
+    Run(model.get(), data.get(), 1);
+  }
+  Run(model.get(), data.get(), 29);
+  data.reset();
+  EXPECT_THAT(Lengths(), ElementsAre(3));
+  Dataset dataset(Recorded());
+  EXPECT_EQ(dataset.Read(0, *dataset.info().Find("observation.state")).values.numbers[0], 0);
+}
+
+// The engine's batch: simulations, steps for each in one call, whether each has an instance.
+struct BatchOf {
+  int simulations, steps;
+  bool persistent;
+};
+
+class BatchRecordingTest : public RecordingTest, public ::testing::WithParamInterface<BatchOf> {};
+
+TEST_P(BatchRecordingTest, IsAsOneSimulationOrSaysWhyNot) {
+  const auto [simulations, steps, persistent] = GetParam();
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  mjBatchConfig config;
+  mjb_defaultConfig(&config);
+  config.nthread = 1;
+  config.persistent = persistent;
+  mjBatch* batch = mjb_makeBatch(model.get(), simulations, &config, nullptr, 0);
+  ASSERT_NE(batch, nullptr);
+  const DataPtr data(mj_makeData(model.get()));
+  for (int i = 0; i < simulations; ++i) {
+    mj_resetData(model.get(), data.get());
+    mjp::SetEpisodeSeed(model.get(), data.get(), i);
+    data->qpos[0] = 0.01 * i;
+    mj_getState(model.get(), data.get(), mjb_state(batch) + i * mjb_nstate(batch),
+                mjSTATE_INTEGRATION);
+  }
+  for (int step = 0; step < 60; step += steps) {
+    ASSERT_EQ(mjb_step(batch, nullptr, simulations, steps, mjSTAGE_NONE), 0);
+  }
+  mjb_deleteBatch(batch);
+  const std::vector<std::string> said = TakeWarnings();
+  if (persistent) {
+    EXPECT_THAT(said, ElementsAre(HasSubstr("another simulation of this process writes")));
+    EXPECT_THAT(Lengths(), ElementsAre(6));
+    return;
+  }
+  ASSERT_THAT(said, SizeIs(2));
+  EXPECT_THAT(said[0], HasSubstr("take turns"));
+  EXPECT_EQ(said[0].find("2 pieces of episodes are in it") != std::string::npos, steps == 10);
+  EXPECT_THAT(said[1], HasSubstr("episodes were not recorded, and none after them"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Batches, BatchRecordingTest,
+                         ::testing::Values(BatchOf{3, 1, false}, BatchOf{3, 10, false},
+                                           BatchOf{3, 1, true}, BatchOf{3, 10, true}));
+
+TEST_F(RecordingTest, AnotherCauseIsSaidOfALaterSimulation) {
+  const ModelPtr model = Compile(CartPole(Recorded()));
+  DataPtr first(mj_makeData(model.get())), second(mj_makeData(model.get()));
+  const auto run = [&](mjData* each) {
+    mj_resetDataKeyframe(model.get(), each, 0);
+    Run(model.get(), each, 20);
+  };
+  for (mjData* each : {first.get(), second.get()}) run(each);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("another simulation")));
+  first.reset();
+  second.reset();
+  std::filesystem::remove_all(Recorded());
+  std::ofstream(Recorded()) << "no folder";
+  for (int later = 0; later < 2; ++later) run(DataPtr(mj_makeData(model.get())).get());
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("recording into " + Recorded())));
+  std::filesystem::remove(Recorded());
+  first.reset(mj_makeData(model.get()));
+  second.reset(mj_makeData(model.get()));
+  for (mjData* each : {first.get(), second.get()}) run(each);
+  EXPECT_THAT(TakeWarnings(), ElementsAre(HasSubstr("another simulation")));
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/commands.h"
@@ -13,6 +16,7 @@
 #include "policy/checkpoint/network_model.h"
 #include "tasks/demonstration/episode_world.h"
 #include "tasks/demonstration/frames.h"
+#include "tasks/mjcf/check/attributes.h"
 #include "tasks/mjcf/check/terms.h"
 #include "tasks/mjcf/pictures/requested_pictures.h"
 #include "tasks/mjcf/task_file.h"
@@ -120,18 +124,29 @@ int Run(const Arguments& arguments) {
               file.rules().steps(), file.period());
   const auto checkpoint = FindCheckpoint(arguments, file);
   std::vector<TermRow> rows = ListTerms(file, checkpoint ? &checkpoint->stats : nullptr);
-  EpisodeWorld world(task, MakeTaskCode(file));
+  std::unique_ptr<TaskCode> code = MakeTaskCode(file);
+  const bool has_code = code != nullptr;  // which judges
+  EpisodeWorld world(task, std::move(code));
+  OverAtStart over(file.rules());
   for (int i = 0; i < arguments.resets; ++i) {
     world.Start(arguments.seed + static_cast<uint32_t>(i));
     SeeStart(file.policy(), world.data(), rows);
+    if (!has_code) over.See(world.data()->sensordata);
   }
   std::printf("starts          %d, from seed %u\n\n%s\n", arguments.resets, arguments.seed,
               TermTable(rows).c_str());
   std::vector<std::string> warnings = TermWarnings(rows);
+  const PolicyConfig* config = checkpoint ? &checkpoint->config : nullptr;
+  std::ranges::move(over.Warnings(), std::back_inserter(warnings));
+  std::ranges::move(AttributeWarnings(file, config), std::back_inserter(warnings));
   if (checkpoint) CompareLooks(file, *checkpoint, warnings);
   std::vector<std::string> misfits;
   if (checkpoint) misfits = Misfits(file, checkpoint->config);
-  const PolicyConfig* config = checkpoint ? &checkpoint->config : nullptr;
+  if (checkpoint && checkpoint->config.cameras.size() > 1) {
+    for (const std::string& line : CameraOrder(file, checkpoint->config)) {
+      std::printf("picture         %s\n", line.c_str());
+    }
+  }
   DrawCameras(arguments, file, config, world, warnings, misfits);
   for (const std::string& warning : warnings) std::printf("warning         %s\n", warning.c_str());
   for (const std::string& misfit : misfits) std::printf("error           %s\n", misfit.c_str());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tasks/mjcf/check/attributes.h"
 #include "tasks/mjcf/scaffold/scaffold.h"
 #include "tests/tasks/mjcf/task_text.h"
 
@@ -123,6 +124,49 @@ TEST_F(TermsOfFileTest, ScaffoldWritesAClipOnlyWhereTheEngineCutsNothing) {
   EXPECT_THAT(propose(), Not(HasSubstr("action_clip")));
   robot.replace(robot.find("<flag/>"), 7, "<flag clampctrl=\"disable\"/>");
   EXPECT_THAT(propose(), HasSubstr("\"action_clip\" value=\"-2.6179938779914944 1\""));
+}
+
+using AttributesTest = mjp_test::TaskTextTest;
+
+TEST_F(AttributesTest, APeriodThatMayBeMillisecondsIsSaid) {
+  EXPECT_THAT(AttributeWarnings(Load(Basic(), Set("period", "2")), nullptr), IsEmpty());
+  EXPECT_THAT(AttributeWarnings(Load(Basic(), Set("period", "50")), nullptr),
+              ElementsAre(HasSubstr("attribute period is 50 s for one control step; is it meant as "
+                                    "\"50ms\"?")));
+}
+
+TEST_F(AttributesTest, CamerasInAnotherOrderAreSaid) {
+  PolicyConfig config;
+  config.cameras = {{"observation.images.front", 3, 8, 8}, {"observation.images.chase", 3, 8, 8}};
+  EXPECT_THAT(AttributeWarnings(Load(Basic(), Set("camera", "front chase")), &config), IsEmpty());
+  const TaskFile file = Load(Basic(), Set("camera", "chase front"));
+  EXPECT_THAT(AttributeWarnings(file, &config),
+              ElementsAre(HasSubstr("sees camera \"chase\" as observation.images.front")));
+  EXPECT_THAT(CameraOrder(file, config), ElementsAre("observation.images.front <- chase",
+                                                     "observation.images.chase <- front"));
+}
+
+TEST_F(AttributesTest, ConditionsThatHoldAtTheStartAreSaid) {
+  const auto warnings = [&](const std::string& success, const std::string& failure) {
+    Elements elements = With("task.success", success);
+    elements["task.failure"] = failure;
+    elements["task.start"] = "key up; joint slide uniform 0 1";
+    const TaskFile file = Load(elements);
+    TaskWorld world(file);
+    OverAtStart over(file.rules());
+    for (uint32_t seed = 0; seed < 20; ++seed) {
+      world.Start(seed);
+      world.Update();
+      over.See(world.data()->sensordata);
+    }
+    return over.Warnings();
+  };
+  EXPECT_THAT(warnings("touch", "slide > 2"), IsEmpty());
+  EXPECT_THAT(warnings("place[2] > 0.1 for 0.5", "slide > 2"),
+              ElementsAre("success holds already in 20 of 20 starts; see task.success and "
+                          "task.start"));
+  EXPECT_THAT(warnings("touch", "slide > 0.5"),
+              ElementsAre(::testing::MatchesRegex("failure holds already in 1?[0-9] of 20 .*")));
 }
 
 }  // namespace

@@ -30,7 +30,28 @@ Architecture ArchitectureOf(const TrainOptions& options) {
   return policy;
 }
 
-// Of `options`, what one of the ranks does.
+// What rounds of this run left in `folder`. Where its state is gone, they go too.
+KeptRounds KeptOf(const TrainOptions& options, const std::string& folder) {
+  return HasRunState(options.out + "/state.safetensors") ? KeptIn(folder) : KeptRounds();
+}
+
+// Throws Error where the run has learnt from more than `options` ask for: its last evaluation would
+// have starts that it was taught on, and the rest would go on without a part of its rows.
+void CheckKept(const RoundOptions& options, const KeptRounds& kept, const KeptRounds& late) {
+  if (kept.count > options.count) {
+    throw mjp::BadInput(options.folder + ": holds " + std::to_string(kept.count) +
+                        " rounds of this run, more than --rounds " + std::to_string(options.count) +
+                        "; go on with at least as many, or give another --out");
+  }
+  if (late.count > 0 && options.late_episodes == 0) {
+    throw mjp::BadInput(options.late_folder +
+                        ": holds late decisions of this run; go on with --late-episodes, or give "
+                        "another --out");
+  }
+}
+
+// Of `options`, what one of the ranks does. Throws Error for rounds that do not go on with those
+// that the run has.
 TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyConfig& config) {
   options.step.flow = options.architecture.IsFlow();
   options.step.batch = std::max<int64_t>(1, options.step.batch / ranks.size());
@@ -41,9 +62,13 @@ TrainOptions OfRank(TrainOptions options, const Ranks& ranks, const mjp::PolicyC
   options.rounds.planner = options.data.planner;
   options.rounds.seed = options.seed;
   options.rounds.action_steps = config.n_action_steps;
-  options.data.round_rows = options.rounds.Capacity();
   options.rounds.late_folder = options.data.late_folder = options.out + "/late";
-  options.data.late_rows = options.rounds.LateCapacity();
+  const KeptRounds kept = KeptOf(options, options.rounds.folder);
+  const KeptRounds late = KeptOf(options, options.rounds.late_folder);
+  CheckKept(options.rounds, kept, late);
+  const int left = options.rounds.count - kept.count;
+  options.data.round_rows = kept.rows + options.rounds.Capacity(left);
+  options.data.late_rows = late.rows + options.rounds.LateCapacity(left);
   if (ranks.rank() > 0) options.rounds.count = 0;
   return options;
 }
@@ -80,6 +105,11 @@ class Run {
       int& best_of = done_.best.n;
       if (best_of < done_.best.successes)
         best_of = std::max(done_.best.successes, options_.rounds.episodes);
+      if (options.rounds.count == 0 && best_of > 0) {
+        throw mjp::BadInput(StatePath() +
+                            ": the run's checkpoint is the best of its rounds; go on with "
+                            "--rounds, or give another --out");
+      }
     }
     if (ranks_.rank() > 0) {
       SeedGenerator(device_, options.seed + kRankSeeds * ranks_.rank() + done_.step);
@@ -180,7 +210,7 @@ class Run {
   bool Finish(std::ostream& progress) {
     const bool whole = Progress() >= 1;
     Save();  // what may not be saved is no checkpoint either
-    if (whole) EndSources(progress);
+    if (whole && !EndSources(progress)) return false;
     const auto student = Student();
     bool complete = whole;
     if (options_.rounds.count == 0) {
@@ -194,15 +224,19 @@ class Run {
     return complete;
   }
 
-  // Without its lessons the training is not complete.
-  void EndSources(std::ostream& progress) {
-    rounds_.Wait();
+  // Without its lessons the training is not complete; false: a stop came before them.
+  bool EndSources(std::ostream& progress) {
+    // of a round whose labels a stop or a kill took
+    while (rounds_.next() < std::min(done_.rounds, options_.rounds.count) && !stop_)
+      PlayRound(progress);
+    if (!WaitForLabels(progress)) return false;
     data_.EndPlanner();
     const int count = options_.rounds.count;
-    if (stop_ || rounds_.next() >= count) return;
+    if (stop_ || rounds_.next() >= count) return true;
     progress << "only " << rounds_.next() << " of " << count
              << " rounds were played before the training's end; more --"
              << (options_.steps > 0 ? "steps" : "seconds") << " leave time for more" << std::endl;
+    return true;
   }
 
   std::string CheckpointPath() const { return options_.out + "/checkpoint"; }
@@ -211,6 +245,7 @@ class Run {
   // do not decide against further training.
   void Keep(const mjp::Checkpoint& student, int round, const Figures& figures,
             std::ostream& progress) {
+    done_.rounds = rounds_.next();
     const Interval interval = Wilson95(figures.successes, figures.episodes);
     const Proportion now = {figures.successes, figures.episodes};
     if (!ClearlyWorse(now, done_.best)) {

@@ -20,9 +20,13 @@ namespace mjp::app {
 namespace {
 
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
-constexpr double kEndCoverage = 0.975;       // ends an episode of a round: finish, do not graze
-constexpr double kMargin = 64;               // pixels; what is further outside teaches nothing
-constexpr size_t kPlansOfAThread = 16;       // made between two looks at whether they are needed
+// Rounds from here on have starts of their own range: in the first one, their plain starts would be
+// the late or the original ones of earlier rounds.
+constexpr int kFirstRounds = 50;
+constexpr uint32_t kLaterSeed = 4010000000;
+constexpr double kEndCoverage = 0.975;  // ends an episode of a round: finish, do not graze
+constexpr double kMargin = 64;          // pixels; what is further outside teaches nothing
+constexpr size_t kPlansOfAThread = 16;  // made between two looks at whether they are needed
 
 bool IsInside(const State& state) {
   return std::ranges::all_of(
@@ -120,15 +124,21 @@ Rounds::~Rounds() {
   if (labelling_.valid()) labelling_.wait();
 }
 
-int64_t RoundOptions::Capacity() const {
-  const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
-  const int fewest = std::max(1, action_steps / kMostOften);
-  return int64_t{count} * ((int64_t{episodes} + original_episodes) * decisions(action_steps) +
-                           int64_t{disturbed_episodes} * decisions(fewest));
+KeptRounds KeptIn(const std::string& folder) {
+  std::set<int64_t> rounds;
+  const auto rows = static_cast<int64_t>(LoadNewDemonstrations(folder, rounds).size());
+  return {static_cast<int>(rounds.size()), rows};
 }
 
-int64_t RoundOptions::LateCapacity() const {
-  return int64_t{count} * late_episodes * (kControlSteps + 1);
+int64_t RoundOptions::Capacity(int rounds) const {
+  const auto decisions = [](int steps) { return kControlSteps / steps + 1; };
+  const int fewest = std::max(1, action_steps / kMostOften);
+  return int64_t{rounds} * ((int64_t{episodes} + original_episodes) * decisions(action_steps) +
+                            int64_t{disturbed_episodes} * decisions(fewest));
+}
+
+int64_t RoundOptions::LateCapacity(int rounds) const {
+  return int64_t{rounds} * late_episodes * (kControlSteps + 1);
 }
 
 bool Rounds::Due(double progress) {
@@ -156,6 +166,14 @@ int Rounds::CountOf(int part) const {
 }
 
 uint32_t Rounds::SeedOf(int round, int part) const {
+  if (round >= kFirstRounds) {
+    const uint32_t later = kLaterSeed + static_cast<uint32_t>(options_.seed % 10) * 20000000 +
+                           static_cast<uint32_t>(round - kFirstRounds) * 20000;
+    if (part == kPlain) return later;
+    if (part == kOriginal) return later + 15000;
+    if (part < kParts) return later + 5000 + static_cast<uint32_t>(part) * 1100;
+    return later + 10000 + static_cast<uint32_t>(part - kParts) * 1400;
+  }
   const uint32_t first = kFirstSeed + static_cast<uint32_t>(options_.seed % 1000) * 1000000 +
                          static_cast<uint32_t>(round) * 10000;
   if (part == kPlain) return first;

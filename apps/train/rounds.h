@@ -27,10 +27,19 @@ struct RoundOptions {
   std::string folder;       // of the rows; rounds that lie there are not played again
   std::string late_folder;  // of the rows of late decisions
 
-  // Rows that all rounds together make at most, but for those of late decisions, and of these.
-  int64_t Capacity() const;
-  int64_t LateCapacity() const;
+  // Rows that so many rounds make at most, but for those of late decisions, and of these.
+  int64_t Capacity(int rounds) const;
+  int64_t LateCapacity(int rounds) const;
 };
+
+// What rounds left in a folder.
+struct KeptRounds {
+  int count = 0;     // rounds
+  int64_t rows = 0;  // of all together
+};
+
+// Of `folder`; none where there is no such. Throws Error naming what is missing or damaged.
+KeptRounds KeptIn(const std::string& folder);
 
 // How the project's own engine plays rounds, on all cores where `threads` is 0.
 mjp::PolicyOptions PolicyOfRounds(bool cuda, int threads, const mjp::SamplerOptions& sampler);

@@ -26,8 +26,9 @@ namespace {
 // names of Optimizer::State(), in its order
 constexpr std::array kVectors = {"weights", "average", "first_moment", "second_moment", "updates"};
 constexpr char kPrediction[] = "prediction", kProgress[] = "progress", kGenerator[] = "generator";
-// of kProgress: step, microseconds, best successes, of episodes; an earlier build lacks the last
-constexpr int64_t kCounters = 4;
+// of kProgress: step, microseconds, best successes, of episodes, rounds; earlier builds lack the
+// last, or the last two
+constexpr int64_t kCounters = 5, kWithEpisodes = 4;
 constexpr std::string_view kPrefix = " and --prefix-share";  // ends the prediction, where given
 // in the header; a file of an earlier build has neither
 constexpr char kChecksum[] = "crc32", kLayout[] = "layout";
@@ -83,10 +84,10 @@ void CheckContent(const mjp::SafetensorsFile& file, const std::string& layout) {
 
 // Whether these are the counters of a run.
 bool AreProgress(const std::vector<int64_t>& counters) {
-  if (counters.size() != kCounters && counters.size() != kCounters - 1) return false;
+  if (counters.size() < kWithEpisodes - 1 || counters.size() > kCounters) return false;
   if (std::ranges::any_of(counters, [](int64_t count) { return count < 0; })) return false;
-  if (counters.size() == kCounters && counters[2] > counters[3]) return false;
-  return std::in_range<int>(counters[2]) && std::in_range<int>(counters.back());
+  if (counters.size() >= kWithEpisodes && counters[2] > counters[3]) return false;
+  return std::all_of(counters.begin() + 2, counters.end(), std::in_range<int, int64_t>);
 }
 
 // Whether the checkpoint beside a state is of a training with --prefix-share; none: there is no
@@ -113,7 +114,7 @@ void CheckTraining(const mjp::SafetensorsFile& file, const std::string& predicti
                         "; go on with that, or give another --out");
   }
   if (!prefix) return;
-  if (file.Integers(kProgress).size() < kCounters) had = CheckpointHasPrefix(path);
+  if (file.Integers(kProgress).size() < kWithEpisodes) had = CheckpointHasPrefix(path);
   if (!had) {
     std::fprintf(stderr,
                  "mjpolicy-train: %s: is of an earlier build and does not say whether "
@@ -159,9 +160,9 @@ void SaveRunState(const std::string& path, const Optimizer& optimizer, const Run
     writer.AddFloats(kVectors[i], {host.numel()}, values);
     sum.Add(values);
   }
-  const std::array<int64_t, kCounters> counters = {progress.step,
-                                                   std::llround(progress.seconds * 1e6),
-                                                   progress.best.successes, progress.best.n};
+  const std::array<int64_t, kCounters> counters = {
+      progress.step, std::llround(progress.seconds * 1e6), progress.best.successes, progress.best.n,
+      progress.rounds};
   writer.AddIntegers(kProgress, {kCounters}, counters);
   sum.Add(std::span<const int64_t>(counters));
   const std::string training = prediction + std::string(prefix ? kPrefix : "");
@@ -212,10 +213,10 @@ RunProgress LoadRunState(const std::string& path, Optimizer& optimizer, const at
   if (!AreProgress(counters)) throw foreign;
   RestoreGenerator(device, file.Bytes(kGenerator), foreign);
   optimizer.Restore(state);
-  const int episodes = counters.size() == kCounters ? static_cast<int>(counters[3]) : 0;
-  return {counters[0],
-          static_cast<double>(counters[1]) * 1e-6,
-          {static_cast<int>(counters[2]), episodes}};
+  const auto told = [&](size_t i) {
+    return i < counters.size() ? static_cast<int>(counters[i]) : 0;
+  };
+  return {counters[0], static_cast<double>(counters[1]) * 1e-6, {told(2), told(3)}, told(4)};
 }
 
 void SeedGenerator(const at::Device& device, uint64_t seed) {

@@ -19,6 +19,9 @@ struct RunProgress {
   // Of a round's episodes, those that succeeded: the best round's. A state of an earlier build does
   // not say of how many: best.n is 0.
   Proportion best;
+  // Rounds that were played, or learnt from where a student is distilled. A state of an earlier
+  // build does not say: 0.
+  int rounds = 0;
 };
 
 // Writes everything a killed run needs to go on (weights, average, moments, progress, the state of

@@ -48,10 +48,9 @@ Stream StreamOf(const Observed& observed) {
            static_cast<int64_t>(figures.median_success_step)}};
 }
 
-// Rows that the teacher's episodes and all rounds make at most.
-int64_t CapacityOf(RoundOptions rounds) {
-  ++rounds.count;
-  return rounds.Capacity();
+// Rows that the teacher's episodes and all rounds make at most, those of the folder included.
+int64_t CapacityOf(const RoundOptions& rounds) {
+  return KeptIn(rounds.folder).rows + rounds.Capacity(rounds.count + 1);
 }
 
 class DistillationRun {

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "apps/train/run_folder.h"
 #include "base/error.h"
@@ -21,7 +24,18 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class RecipeRoundsTest : public RecipeTest {};
+class RecipeRoundsTest : public RecipeTest {
+ protected:
+  void ExpectRefused(const TrainOptions& options, const std::string& why) const {
+    try {
+      Train(options, never_);
+      ADD_FAILURE() << why;
+    } catch (const mjp::Error& error) {
+      EXPECT_EQ(error.code(), mjp::ExitCode::kBadInput);
+      EXPECT_THAT(error.what(), HasSubstr(why));
+    }
+  }
+};
 
 TEST_F(RecipeRoundsTest, RoundsAddTheStudentsStatesAndAreNotPlayedTwice) {
   TrainOptions options = OptionsOfRounds("rounds", 2, 2, 1);
@@ -76,6 +90,90 @@ TEST_F(RecipeRoundsTest, AStopEndsTheWaitForLabelsWithTheStateSaved) {
   EXPECT_FALSE(std::filesystem::exists(options.out + "/rounds/streams.jsonl"));  // of the first
   options.data.planner = SmallPlanner();
   EXPECT_TRUE(Train(options, never_));
+}
+
+TEST_F(RecipeRoundsTest, AStopEndsTheWaitForTheLastLabelsWhichAreMadeByTheNextCall) {
+  TrainOptions options = OptionsOfRounds("run", 1, 2, 0);
+  options.save_every = 1e9;
+  options.data.threads = 1;
+  options.data.planner.samples = 4096;  // labels take many seconds
+  const std::string state = options.out + "/state.safetensors";
+  std::atomic<bool> stop = false, ended = false;
+  std::thread stopper([&] {
+    const auto waits = [&] {
+      return std::filesystem::exists(state) &&
+             mjp::SafetensorsFile::Read(state).Integers("progress").at(0) == options.steps;
+    };
+    while (!ended && !waits()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  });
+  EXPECT_FALSE(Train(options, stop));
+  ended = true;
+  stopper.join();
+  EXPECT_FALSE(std::filesystem::exists(options.out + "/rounds/streams.jsonl"));
+  options.data.planner = SmallPlanner();
+  EXPECT_TRUE(Train(options, never_));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), 2u * 38);
+}
+
+// Else its rows would be missing, its checkpoint be replaced by an unscored one, and the last
+// evaluation be of starts that it has learnt from.
+TEST_F(RecipeRoundsTest, ARunDoesNotGoOnWithFewerRoundsThanItHas) {
+  TrainOptions options = OptionsOfRounds("run", 2, 1, 0);
+  EXPECT_TRUE(Train(options, never_));
+  const std::string weights = Weights("run");
+  options.steps = 6;
+  for (const int count : {0, 1}) {
+    options.rounds.count = count;
+    ExpectRefused(options, "rounds: holds 2 rounds of this run, more than --rounds " +
+                               std::to_string(count) + "; go on with at least as many");
+  }
+  std::filesystem::remove_all(options.out + "/rounds");  // as where no labels were made
+  options.rounds.count = 0;
+  ExpectRefused(options, "the run's checkpoint is the best of its rounds; go on with --rounds");
+  EXPECT_TRUE(Weights("run") == weights);
+}
+
+TEST_F(RecipeRoundsTest, ARunGoesOnWithFewerEpisodes) {
+  TrainOptions options = OptionsOfRounds("run", 2, 8, 0);
+  EXPECT_TRUE(Train(options, never_));
+  options.rounds.episodes = 1;
+  options.rounds.count = 3;
+  options.steps = 8;
+  std::ostringstream progress;
+  EXPECT_TRUE(Train(options, never_, progress));
+  EXPECT_THAT(progress.str(), HasSubstr(std::to_string(32 + 2 * 8 * 38) + " rows"));
+  EXPECT_EQ(LoadDemonstrations(folder_ / "run/rounds").size(), (2u * 8 + 1) * 38);
+}
+
+// Those of late episodes lay where the plain ones of round 50 began.
+TEST_F(RecipeRoundsTest, RoundsHaveStartsOfTheirOwn) {
+  TrainOptions options = Options("run");
+  options.step.prefix_share = 0.5;
+  options.steps = 1;
+  EXPECT_TRUE(Train(options, never_));
+  const auto student = mjp::LoadCheckpoint(options.out + "/checkpoint");
+  RoundOptions rounds;
+  rounds.episodes = 1;
+  rounds.disturbed_episodes = 0;
+  rounds.late_episodes = 3;
+  const auto starts = [&](int round) {
+    const Rounds played(rounds, PolicyOfRounds(false, 0, {mjp::SamplerKind::kDdim, 2}));
+    std::set<std::vector<float>> found;
+    for (const DemonstrationRow& row : played.Observe(student, round, never_).rows) {
+      const std::vector<float> state(row.state, row.state + 5);
+      if (std::equal(row.previous, row.previous + 5, row.state)) found.insert(state);
+    }
+    return found;
+  };
+  std::set<std::vector<float>> all = starts(0);
+  const size_t first = all.size();
+  EXPECT_GE(first, 4u);
+  rounds.late_episodes = 0;
+  const auto later = starts(50);
+  EXPECT_GE(later.size(), 1u);
+  all.insert(later.begin(), later.end());
+  EXPECT_EQ(all.size(), first + later.size());
 }
 
 // Its state says how many episodes of its best round succeeded, and not of how many.
@@ -191,6 +289,8 @@ TEST_F(RecipeRoundsTest, LateDecisionsTeachWhatIsExecutedMeanwhileAndThenAPlan) 
   EXPECT_GE(starts, 2);
   EXPECT_TRUE(mjp::LoadCheckpoint(folder_ / "late/checkpoint")->config.trained_prefix);
   EXPECT_TRUE(Train(options, never_));  // goes on with the late rows, too
+  options.rounds.late_episodes = 0;
+  ExpectRefused(options, "late: holds late decisions of this run; go on with --late-episodes");
 }
 
 }  // namespace

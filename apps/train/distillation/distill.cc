@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -79,11 +80,12 @@ class DistillationRun {
     std::filesystem::create_directories(options.out);
     CheckBegun(options.out, {{"teacher", teacher->files}, {"teacher_steps", options.teacher_steps}},
                {"teacher_steps"});
-    if (rounds_.count > 0) std::filesystem::create_directories(rounds_.folder);
     SeedGenerator(device_, options.seed);
     if (HasRunState(StatePath())) {
       done_ = LoadRunState(StatePath(), optimizer_, device_, kPrediction);
     }
+    if (std::max(rounds_.count, done_.rounds) > 0)
+      std::filesystem::create_directories(rounds_.folder);
     log_.emplace(options.out, done_.step);
   }
 
@@ -121,11 +123,16 @@ class DistillationRun {
         parameters_.Export(policy_, optimizer_.average()));
   }
 
-  // Adds the observations of the student's rounds that are due. Those that lie in the folder are
-  // not played again; one that a stop interrupts is played where the run goes on, by the same
-  // student.
+  // Whether the run has learnt from the next of the student's rounds before, or it is due.
+  bool IsNextToAdd() const {
+    return added_ < done_.rounds ||
+           (added_ < rounds_.count && Progress() * (rounds_.count + 1) >= added_ + 1);
+  }
+
+  // Adds the observations of those rounds. Those that lie in the folder are not played again; one
+  // that a stop interrupts is played where the run goes on, by the same student.
   void AddRounds(std::ostream& progress) {
-    for (; added_ < rounds_.count && Progress() * (rounds_.count + 1) >= added_ + 1; ++added_) {
+    for (; IsNextToAdd(); done_.rounds = std::max(done_.rounds, ++added_)) {
       const int round = added_ + 1;
       const std::string name = "round " + std::to_string(round);
       if (const auto rows = LoadStream(rounds_.folder, round)) {

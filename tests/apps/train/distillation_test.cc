@@ -175,6 +175,20 @@ TEST_F(DistillationTest, AStoppedRunKeepsTheRoundsOfItsStudent) {
   }
 }
 
+// Also with fewer episodes than those rounds had.
+TEST_F(DistillationTest, ALongerRunLearnsFromItsRoundsAtOnce) {
+  TrainOptions options = Options("run");
+  options.rounds.count = 1;
+  options.rounds.episodes = 3;
+  EXPECT_TRUE(Distill(options));
+  options.rounds.episodes = 1;
+  options.steps = 20;  // of which the round would be half
+  EXPECT_TRUE(Distill(options));
+  const size_t learnt = progress_.find("round 1: "), step = progress_.find("step 6 ");
+  ASSERT_NE(step, std::string::npos) << progress_;
+  EXPECT_LT(learnt, step) << progress_;
+}
+
 TEST_F(DistillationTest, TheStudentComesNearerAndDecidesInOnePass) {
   TrainOptions options = Options("run");
   options.steps = 60;

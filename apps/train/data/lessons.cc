@@ -3,15 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "tasks/demonstration/checkpoint_demonstrator.h"
 #include "tasks/demonstration/lessons/lesson.h"
 #include "tasks/task_code.h"
+#if MJPOLICY_HAVE_CUDA
+#include "kernels/cuda/primitives/gpu_probe.h"
+#endif
 
 namespace mjp::app {
 namespace {
@@ -103,7 +107,34 @@ RecordedFrames Together(std::vector<RecordedFrames>& lessons) {
   return all;
 }
 
+#if MJPOLICY_HAVE_CUDA
+// Lets this thread's policies be made for a GPU; negative: for none.
+std::optional<DeviceScope> OnDevice(int cuda_device) {
+  if (cuda_device < 0) return std::nullopt;
+  return std::optional<DeviceScope>(std::in_place, cuda_device);
+}
+#else
+int OnDevice(int) { return 0; }
+#endif
+
 }  // namespace
+
+std::map<std::string, std::string> LearnerAttributes(const TaskFile& file, const LessonOptions& how,
+                                                     const std::string& checkpoint) {
+  const Config& said = file.policy().config;
+  std::map<std::string, std::string> attributes = {
+      {"checkpoint", std::filesystem::absolute(checkpoint).string()},
+      {"sampler", "ddim"},
+      {"steps", "10"},
+      {"temperature", "1"},
+      {"threads", "1"}};
+  if (said.action_steps == 0) {
+    attributes["action_steps"] = std::to_string(LoadCheckpoint(checkpoint)->config.n_action_steps);
+  }
+  if (said.action_steps == 0 || !said.replan_beyond) attributes["replan_beyond"] = "0";
+  if (how.cuda_device < 0) attributes["backend"] = "cpu";
+  return attributes;
+}
 
 LessonSchool::LessonSchool(const std::string& model, const LessonOptions& how, int threads)
     : file_(std::make_shared<const TaskFile>(model)), how_(how), threads_(threads) {
@@ -116,19 +147,17 @@ LessonSchool::LessonSchool(const std::string& model, const LessonOptions& how, i
 std::string LessonSchool::task() const { return file_->name(); }
 
 PlayedLessons LessonSchool::Play(const LessonPlan& plan, const std::atomic<bool>& stop) const {
+  const int gpu = how_.cuda_device;
   DemonstratorFactory learners;
   if (!plan.checkpoint.empty()) {
-    const std::map<std::string, std::string> attributes = {
-        {"checkpoint", std::filesystem::absolute(plan.checkpoint).string()},
-        {"sampler", "ddim"},
-        {"steps", "10"},
-        {"threads", "1"}};
-    learners = CheckpointDemonstrators(file_, attributes);
+    [[maybe_unused]] const auto device = OnDevice(gpu);
+    learners = CheckpointDemonstrators(file_, LearnerAttributes(*file_, how_, plan.checkpoint));
   }
   const datasets::Info info = InfoOf(*file_, {how_.width, how_.height});
   std::vector<RecordedFrames> lessons(static_cast<size_t>(plan.count));
   std::atomic<int> next = 0, succeeded = 0, lost = 0;
   RunOnThreads(std::min(threads_, plan.count), [&](const std::atomic<bool>& failed) {
+    [[maybe_unused]] const auto device = OnDevice(gpu);
     LessonPlayer player(file_, MakeExpert(*file_), how_);
     const std::unique_ptr<Demonstrator> learner = learners ? learners() : nullptr;
     for (int i = next++; i < plan.count && !failed && !stop; i = next++) {

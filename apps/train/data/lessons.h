@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,13 @@ struct PlayedLessons {
   int succeeded = 0;      // starts that the learner managed alone
   int lost = 0;           // starts that the learner failed for good
 };
+
+// By which attributes of the policy the learner of `checkpoint` plays, on the trainer's device: on
+// the CPU where how.cuda_device is negative. It plays as it is trained, however the checkpoint says
+// that the trained policy is executed: at temperature 1 and, where the task file does not say
+// otherwise, whole chunks. Throws Error for a checkpoint that cannot be read.
+std::map<std::string, std::string> LearnerAttributes(const TaskFile& file, const LessonOptions& how,
+                                                     const std::string& checkpoint);
 
 // Plays lessons of a task file's expert.
 class LessonSchool {

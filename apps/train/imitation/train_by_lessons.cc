@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint32_t kFirstSeed = 3000000000;  // of the starts: beyond those of evaluations
+constexpr char kStudents[] = "students";     // in data.json: how those of the rounds play
 
 void Check(const LessonTraining& lessons, const ImitationOptions& imitation,
            const TrainOptions& options, const Ranks& ranks) {
@@ -49,25 +50,30 @@ std::string NumbersOf(const RecordedFrames& frames) {
 Json DataOf(const std::string& task, const RecordedFrames& first, const LessonTraining& lessons,
             const ImitationOptions& imitation, const TrainOptions& options) {
   const LessonOptions& how = lessons.how;
-  return {{"task", task},
-          {"lessons", lessons.lessons},
-          {"lesson_noise", how.noise},
-          {"lesson_style", how.style},
-          {"picture_every", how.picture_every},
-          {"picture", {how.width, how.height}},
-          {"validation", imitation.data.validation},
-          {"horizon", imitation.shape.horizon},
-          {"crop", {imitation.shape.crop_width, imitation.shape.crop_height}},
-          {"content", NumbersOf(first)},
-          {"rounds", options.rounds.count},
-          {"episodes", options.rounds.episodes}};
+  Json data = {{"task", task},
+               {"lessons", lessons.lessons},
+               {"lesson_noise", how.noise},
+               {"lesson_style", how.style},
+               {"picture_every", how.picture_every},
+               {"picture", {how.width, how.height}},
+               {"validation", imitation.data.validation},
+               {"horizon", imitation.shape.horizon},
+               {"crop", {imitation.shape.crop_width, imitation.shape.crop_height}},
+               {"content", NumbersOf(first)},
+               {"rounds", options.rounds.count},
+               {"episodes", options.rounds.episodes}};
+  if (options.rounds.count > 0) data[kStudents] = "as they are trained";
+  return data;
 }
 
-// Throws Error for a run of an earlier build, which does not say what its lessons were.
+// Throws Error for a run of an earlier build, which does not say what its lessons were, or whose
+// students played as its checkpoint is executed and wherever there was a GPU.
 void CheckLessonsKnown(const std::string& out) {
   const std::string data = out + "/data.json";
   if (!HasRunState(out + "/state.safetensors") || !fs::exists(data)) return;
-  if (ReadJson(data).contains("content")) return;
+  const Json told = ReadJson(data);
+  const bool with_rounds = told.contains("rounds") && told.at("rounds") != 0;
+  if (told.contains("content") && (!with_rounds || told.contains(kStudents))) return;
   throw BadInput(data + ": is of an earlier build; the lessons of this build are others; give " +
                  "another --out");
 }

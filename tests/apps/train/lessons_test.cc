@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/network_model.h"
+#include "tasks/mjcf/task_file.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 
@@ -144,6 +145,39 @@ TEST_F(LessonsTest, ARunOfAnEarlierBuildDoesNotGoOnWithOtherLessons) {
   folder_.Write("run/data.json", JsonText(told));
   options_.steps = 6;
   ExpectRefused(data + ": is of an earlier build; the lessons of this build are others");
+}
+
+TEST_F(LessonsTest, ARunOfAnEarlierBuildDoesNotGoOnWithOtherStudents) {
+  ASSERT_TRUE(Train()) << progress_.str();
+  const std::string data = options_.out + "/data.json";
+  Json told = ReadJson(data);
+  told.erase("students");
+  folder_.Write("run/data.json", JsonText(told));
+  options_.steps = 6;
+  ExpectRefused(data + ": is of an earlier build; the lessons of this build are others");
+}
+
+// Its students play at temperature 1 and whole chunks, where the training is.
+TEST_F(LessonsTest, NoWeightDependsOnHowThePolicyIsExecuted) {
+  const auto weights = [&](const std::string& name) {
+    options_.out = folder_ / name;
+    EXPECT_TRUE(Train()) << progress_.str();
+    return ReadFile(options_.out + "/checkpoint/model.safetensors", size_t{1} << 26);
+  };
+  const std::string plain = weights("plain");
+  options_.architecture.execution = {.temperature = 0.25, .replan_every = 1, .replan_beyond = 0.01};
+  EXPECT_TRUE(weights("said") == plain);
+  const std::string said = options_.out + "/checkpoint";
+  EXPECT_EQ(LoadCheckpoint(said)->config.replan_every, 1);
+  const TaskFile file(lessons_.model);
+  LessonOptions how;
+  auto attributes = LearnerAttributes(file, how, said);
+  EXPECT_EQ(attributes["backend"], "cpu");
+  EXPECT_EQ(attributes["temperature"], "1");
+  EXPECT_EQ(attributes["action_steps"], "4");
+  EXPECT_EQ(attributes["replan_beyond"], "0");
+  how.cuda_device = 1;
+  EXPECT_EQ(LearnerAttributes(file, how, said).count("backend"), 0u);
 }
 
 TEST_F(LessonsTest, ALongerRunLearnsFromItsRoundsAtOnce) {

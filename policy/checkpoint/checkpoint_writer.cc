@@ -109,7 +109,7 @@ void WriteProcessors(const std::string& directory, const Json& config) {
 // A checkpoint's stats.json goes with it. Another one is somebody's, and would be read as one.
 void CheckStatsFile(const std::string& directory) {
   const CheckpointFiles there(directory);
-  if (!there.Has(kStatsFile) || there.Has(kConfig) || there.Has(kModel)) return;
+  if (!there.Has(kStatsFile) || there.Has(kModel)) return;
   throw BadInput(there.PathOf(kStatsFile) +
                  ": is not of a checkpoint, and would stand beside the statistics of the one to be "
                  "written; move it away, or give another directory");

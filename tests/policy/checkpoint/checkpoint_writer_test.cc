@@ -262,6 +262,7 @@ TEST(CheckpointWriter, StatsJsonGoesWithItsCheckpointAlone) {
 
   std::filesystem::create_directory(dir / "mine");
   dir.Write("mine/stats.json", "{}");
+  dir.Write("mine/config.json", "{}");  // as where weights are still to come
   EXPECT_THAT(ErrorOf([&] { mjp::WriteCheckpoint(dir / "mine", *checkpoint, WeightFormat::kF32); }),
               testing::HasSubstr("mine/stats.json: is not of a checkpoint"));
   EXPECT_TRUE(std::filesystem::exists(dir / "mine/stats.json"));

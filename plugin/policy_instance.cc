@@ -211,7 +211,7 @@ void PolicyInstance::Compute(const mjModel* model, mjData* data) {
     apply_.begin = Now();
     Apply(model, data, state);
     apply_.end = Now();
-    units_.Controlled(model, instance_, data);
+    units_.Controlled(model, instance_, data, Ahead(model, data, state));
     // a score refuses a model that was changed since
     sensors_.Write(Report(model, state), model, data);
   } catch (...) {

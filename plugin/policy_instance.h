@@ -58,6 +58,8 @@ class PolicyInstance {
   const Config& config() const { return config_; }
   const SharedPolicy& policy() const { return *policy_; }
   const ControlBinding& controls() const { return control_binding_; }
+  // Whether the range or action_clip cut control `i` at the last call of Compute.
+  bool Cut(int i) const { return units_.Cut(i); }
   // Made by the compiler to see whether it can be.
   bool trial() const { return trial_; }
   int action_steps() const { return action_steps_; }  // control steps from decision to decision

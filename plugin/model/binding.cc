@@ -247,8 +247,19 @@ void ControlBinding::CheckIndices() const {
 
 mjtNum ControlBinding::ToControl(int i, mjtNum value) const {
   if (!clip_.empty()) value = std::clamp(value, clip_[2 * i], clip_[2 * i + 1]);
+  return ToUnclippedControl(i, value);
+}
+
+mjtNum ControlBinding::ToUnclippedControl(int i, mjtNum value) const {
   const mjtNum control = value / scale_[i];
   return Mapped(control, gain_[i], offset_[i]);
+}
+
+bool ControlBinding::Clips(int i, mjtNum value) const {
+  constexpr double kMargin = 0.01;
+  if (clip_.empty()) return false;
+  const mjtNum low = clip_[2 * i], high = clip_[2 * i + 1], margin = kMargin * (high - low);
+  return value < low - margin || value > high + margin;
 }
 
 mjtNum ControlBinding::ToAction(int i, mjtNum control) const {

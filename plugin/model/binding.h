@@ -93,6 +93,10 @@ class ControlBinding {
   // What control `i` is for a number of an action, and the number for a control.
   mjtNum ToControl(int i, mjtNum value) const;
   mjtNum ToAction(int i, mjtNum control) const;
+  // The same without action_clip, and whether that cuts the number by more than a hundredth of what
+  // it leaves: rounding is no wrong unit.
+  mjtNum ToUnclippedControl(int i, mjtNum value) const;
+  bool Clips(int i, mjtNum value) const;
   // Between what a number of an action is cut for control `i`, in the policy's unit; none: no clip.
   std::optional<std::pair<mjtNum, mjtNum>> Clip(int i) const;
 

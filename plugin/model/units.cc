@@ -65,8 +65,9 @@ UnitCheck::UnitCheck(const NormalizerStats& stats, const ObservationBinding& sta
     : state_(Terms(state.quantities(), stats.state)),
       environment_(Terms(environment.quantities(), stats.environment)),
       action_(Terms(controls.quantities(), stats.action, controls.indices())),
-      controls_(controls.addresses()),
-      inside_(controls_.size()) {}
+      controls_(controls),
+      cut_(controls.size()),
+      inside_(controls.size()) {}
 
 // Lengths and angles of training, in the model's unit, against what the model can reach.
 void UnitCheck::CheckReach(const mjModel* model, int instance, const std::vector<Term>& terms,
@@ -118,23 +119,27 @@ void UnitCheck::Observed(const mjModel* model, int instance, std::span<const mjt
   CheckValues(model, instance, environment_, observation.subspan(state_.size()), "environment");
 }
 
-void UnitCheck::Controlled(const mjModel* model, int instance, const mjData* data) {
-  if (model->opt.disableflags & mjDSBL_CLAMPCTRL) return;
+void UnitCheck::Controlled(const mjModel* model, int instance, const mjData* data,
+                           std::span<const mjtNum> action) {
   // an object may serve several simulations, and a simulation may jump: a second is one of steps
   const bool jumped = !(data->time >= last_ && data->time <= last_ + 1.5 * model->opt.timestep);
   last_ = data->time;
-  for (size_t i = 0; i < controls_.size(); ++i) {
-    const int address = controls_[i];
-    const mjtNum* range = model->actuator_ctrlrange + 2 * address;
-    const mjtNum value = data->ctrl[address];
-    if (!IsCut(model, address, value) || jumped) inside_[i] = data->time;
+  for (int i = 0; i < controls_.size(); ++i) {
+    const int address = controls_.addresses()[i], index = controls_.indices()[i];
+    const bool clipped = !action.empty() && controls_.Clips(i, action[index]);
+    cut_[i] = clipped || IsCut(model, address, data->ctrl[address]);
+    if (!cut_[i] || jumped) inside_[i] = data->time;
     if (data->time - inside_[i] < kLongClamped) continue;
-    if (!FirstNotice(model, instance, Notice::kClamped)) return;
+    if (!FirstNotice(model, instance, Notice::kClamped)) continue;
+    const mjtNum* range = model->actuator_ctrlrange + 2 * address;
+    const auto [low, high] = clipped ? *controls_.Clip(i) : std::pair(range[0], range[1]);
     TextWriter text;
-    text << "the policy wants control \"" << action_[i].quantity.name << "\" at " << value
-         << ", and for " << kLongClamped << " s it has been cut to its ctrlrange " << range[0]
-         << " to " << range[1];
-    return Say(model, instance, text.str(), "action");
+    text << "the policy wants control \"" << action_[i].quantity.name << "\" at "
+         << (clipped ? controls_.ToUnclippedControl(i, action[index]) : data->ctrl[address])
+         << ", and for " << kLongClamped << " s it has been cut to its "
+         << (clipped ? "action_clip " : "ctrlrange ") << low << " to " << high
+         << (clipped ? " (the policy's unit)" : "");
+    Say(model, instance, text.str(), "action");
   }
 }
 

@@ -34,8 +34,12 @@ class UnitCheck {
 
   // Looks at an observation (state, then environment), in the policy's units.
   void Observed(const mjModel* model, int instance, std::span<const mjtNum> observation);
-  // Looks at the controls of this step.
-  void Controlled(const mjModel* model, int instance, const mjData* data);
+  // Looks at the controls of this step, which were made of `action` (numbers of an action, before
+  // action_clip); empty: the policy has not acted yet.
+  void Controlled(const mjModel* model, int instance, const mjData* data,
+                  std::span<const mjtNum> action);
+  // Whether the range or action_clip cut control `i` of the last step.
+  bool Cut(int i) const { return cut_[i]; }
 
  private:
   // A number with what training saw of it.
@@ -53,7 +57,8 @@ class UnitCheck {
                           std::span<const mjtNum> values, const char* attribute);
 
   std::vector<Term> state_, environment_, action_;
-  std::vector<int> controls_;   // addresses in ctrl
+  ControlBinding controls_;
+  std::vector<bool> cut_;       // each control, in the last step
   std::vector<mjtNum> inside_;  // simulated time at which each was last within its range
   mjtNum last_ = std::numeric_limits<mjtNum>::quiet_NaN();  // time of the step before
   bool checked_ = false;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "plugin/instances.h"
 #include "plugin/model/outline.h"
 #include "plugin/model/units.h"
 #include "plugin/state.h"
@@ -54,13 +55,13 @@ class PlainSimulation {
 class Simulation {
  public:
   explicit Simulation(const std::string& path) : outline_model_(CompileWithoutPolicy(path)) {
-    const int instance = FindPolicy(outline_model_.get());
-    if (instance < 0) {
+    instance_ = FindPolicy(outline_model_.get());
+    if (instance_ < 0) {
       throw BadInput(path +
                      " has no policy: write an instance of the plugin mjpolicy.policy in "
                      "<extension>; \"mjpolicy scaffold\" proposes one");
     }
-    outline_.emplace(outline_model_.get(), instance);
+    outline_.emplace(outline_model_.get(), instance_);
     if (SaysWholeTask(outline_model_.get())) {
       file_ = std::make_shared<TaskFile>(path);
       hosted_ = std::make_unique<MjcfHosted>(file_, LoadModel(path).get());
@@ -94,12 +95,14 @@ class Simulation {
   int steps() const { return file_ ? file_->rules().steps() : 0; }
   double period() const { return outline_->config.period; }
   const Outline& outline() const { return *outline_; }
+  int instance() const { return instance_; }
   std::string name() const { return outline_model_->names; }
   mjModel* model() { return hosted_ ? hosted_->model() : plain_->model(); }
   mjData* data() { return hosted_ ? hosted_->data() : plain_->data(); }
 
  private:
   ModelPtr outline_model_;
+  int instance_ = -1;
   std::optional<Outline> outline_;
   std::shared_ptr<const TaskFile> file_;  // of a task
   std::unique_ptr<MjcfHosted> hosted_;
@@ -115,12 +118,14 @@ std::vector<DrivenControl> ControlsOf(const ControlBinding& binding) {
 void NoteControls(Simulation& simulation, int step, std::vector<DrivenControl>& controls) {
   const mjModel* model = simulation.model();
   const std::vector<int>& addresses = simulation.outline().controls.addresses();
+  const PolicyInstance* policy = FindInstance(simulation.data(), simulation.instance());
   for (size_t i = 0; i < controls.size(); ++i) {
     const mjtNum value = simulation.data()->ctrl[addresses[i]];
     DrivenControl& control = controls[i];
     control.low = step == 1 ? value : std::min(control.low, value);
     control.high = step == 1 ? value : std::max(control.high, value);
-    control.cut += (IsCut(model, addresses[i], value) - control.cut) / step;
+    const bool cut = policy ? policy->Cut(static_cast<int>(i)) : IsCut(model, addresses[i], value);
+    control.cut += (cut - control.cut) / step;
   }
 }
 

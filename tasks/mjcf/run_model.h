@@ -22,7 +22,7 @@ struct RunModelOptions {
 struct DrivenControl {
   std::string name;
   double low = 0, high = 0;  // of what was wanted
-  double cut = 0;            // share of the control steps in which its range cut it
+  double cut = 0;            // share of the control steps in which its range or action_clip cut it
 };
 
 // What came out of a run.

@@ -100,5 +100,24 @@ TEST_F(UnitsTest, ControlsThatAreCutForASecondAreSaidOnce) {
   }
 }
 
+TEST_F(UnitsTest, ControlsThatTheClipCutsForASecondAreSaidOnce) {
+  for (const float wanted : {0.9f, 1.0f, -1.01f, 163.0f}) {
+    policy_.act = [=](const SeenInput&) { return std::vector<float>(32, wanted); };
+    policy_.Install();
+    const ModelPtr model =
+        Compile(Xml(Basic() + Set("action_clip", "-1 1") + Set("action_scale", "10")));
+    Run(model.get(), 99);
+    EXPECT_THAT(TakeWarnings(), IsEmpty()) << "not a second yet";
+    Run(model.get(), 300);
+    if (std::abs(wanted) < 1.1) {
+      EXPECT_THAT(TakeWarnings(), IsEmpty()) << wanted;
+    } else {
+      EXPECT_THAT(TakeWarnings(),
+                  ElementsAre(AllOf(HasSubstr("control \"ax\" at 16.3"),
+                                    HasSubstr("action_clip -1 to 1 (the policy's unit)"))));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mjp_test

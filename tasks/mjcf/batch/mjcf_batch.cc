@@ -109,7 +109,8 @@ void MjcfBatch::Move(Robot& robot, std::span<const double> action) {
   if (robot.moved) file_->policy().controls.Write(action, robot.data.get());
   robot.outcome = {};
   for (int k = 0; k < file_->substeps() && robot.outcome.failure.empty(); ++k) {
-    robot.units->Controlled(file_->model(), file_->instance(), robot.data.get());
+    robot.units->Controlled(file_->model(), file_->instance(), robot.data.get(),
+                            robot.moved ? action : std::span<const double>());
     mj_step(robot.model.get(), robot.data.get());
     robot.outcome.failure = PhysicsFailure(robot.data.get());
   }

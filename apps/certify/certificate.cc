@@ -55,8 +55,8 @@ Json NotEstablished() {
 
 Json MakeCertificate(CertifyOptions options) {
   if (options.batch == 0) options.batch = std::min(options.episodes, kMostBatch);
-  TakeTask(options);
   const SharedCheckpoint checkpoint = mjp::LoadCheckpoint(options.checkpoint);
+  TakeTask(*checkpoint, options);
   const auto policy = PolicyOfOne(checkpoint, options.policy);
   TakeResolved(policy->options(), options.policy);
   Json certificate = {{"format", kFormat},

@@ -6,6 +6,7 @@
 
 #include "apps/certify/certificate.h"
 #include "apps/certify/checksums.h"
+#include "apps/certify/measures.h"
 #include "apps/certify/verify.h"
 #include "apps/commands.h"
 #include "apps/policy_options.h"
@@ -89,6 +90,24 @@ CertifyOptions RepeatedOptions(const Json& stored, const Arguments& arguments) {
   return options;
 }
 
+// Throws Error for settings that the model's prefix and warm start do not allow: earlier builds
+// left these out, and so chose others.
+void CheckHeldActions(const CertifyOptions& options, const std::string& file) {
+  const mjp::SamplerOptions& sampler = options.policy.sampler;
+  if (sampler.kind == mjp::SamplerKind::kAuto) return;  // it holds none
+  const HeldActions held = HeldActionsOf(options.model);
+  const auto refuse = [&](const char* key, int value, const std::string& attribute) {
+    throw mjp::BadInput(file + ": settings/" + key + " is " + std::to_string(value) + ", which " +
+                        attribute + " of " + options.model +
+                        " does not allow: it was made before prefix and warm_start were kept, or "
+                        "of another model: certify the policy anew");
+  };
+  if (held.prefix && sampler.parallel_window > 0)
+    refuse("parallel_window", sampler.parallel_window, "the prefix");
+  if (!held.Allows(sampler.steps))
+    refuse("steps", sampler.steps, "the warm_start of " + std::to_string(held.warm_start));
+}
+
 int Verify(const Arguments& arguments) {
   const Json stored = ReadJson(arguments.verify, kLimits);
   SayOnSignal("\nstopped; the certificate is not verified\n");
@@ -99,6 +118,7 @@ int Verify(const Arguments& arguments) {
     return line.what.starts_with("settings") || line.what == "format";
   });
   if (settings) return SayDifferent(edited, "; nothing was repeated, as the settings were edited");
+  CheckHeldActions(options, arguments.verify);
   std::vector<Comparison> lines;
   try {
     lines = CompareCertificates(stored, MakeCertificate(options));

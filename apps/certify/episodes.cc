@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "apps/certify/measures.h"
+#include "base/command_line/number_range.h"
 #include "base/error.h"
 #include "plugin/state.h"
 #include "policy/checkpoint/checkpoint.h"
+#include "policy/checkpoint/network_model.h"
 #include "tasks/evaluation/evaluation.h"
 #include "tasks/mjcf/mjcf_task.h"
 #include "tasks/pusht/evaluation/pusht_task.h"
@@ -20,16 +22,6 @@ std::shared_ptr<const TaskFile> FileOf(const std::string& model) {
   if (model.empty()) return nullptr;
   const ModelPtr outline = CompileWithoutPolicy(model);
   return SaysWholeTask(outline.get()) ? std::make_shared<TaskFile>(model) : nullptr;
-}
-
-// Whether a policy of the model holds actions fixed, which is done step by step.
-bool HoldsActions(const std::string& model) {
-  if (model.empty()) return false;
-  const ModelPtr outline = CompileWithoutPolicy(model);
-  return std::ranges::any_of(mjp::PolicyInstances(outline.get()), [&](int instance) {
-    const char* prefix = mj_getPluginConfig(outline.get(), instance, "prefix");
-    return prefix && std::string(prefix) == "1";
-  });
 }
 
 EvaluationOptions EvaluationOf(const CertifyOptions& options) {
@@ -57,12 +49,38 @@ std::vector<EpisodeResult> Run(const Task& task, EvaluationOptions evaluation,
 
 }  // namespace
 
-void TakeTask(CertifyOptions& options) {
+HeldActions HeldActionsOf(const std::string& model) {
+  HeldActions held;
+  if (model.empty()) return held;
+  const ModelPtr outline = CompileWithoutPolicy(model);
+  if (SaysWholeTask(outline.get())) return held;
+  for (const int instance : mjp::PolicyInstances(outline.get())) {
+    // what is no number is refused by the plugin
+    const auto number = [&](const char* name) {
+      const char* text = mj_getPluginConfig(outline.get(), instance, name);
+      return DecimalNumber<int>(text ? text : "").value_or(0);
+    };
+    held.prefix = held.prefix || number("prefix") == 1;
+    held.warm_start = std::max(held.warm_start, number("warm_start"));
+  }
+  return held;
+}
+
+void TakeTask(const mjp::Checkpoint& checkpoint, CertifyOptions& options) {
   const auto file = FileOf(options.model);
   if (!file) {
-    int& window = options.policy.sampler.parallel_window;
-    if (window == mjp::kAutoWindow && HoldsActions(options.model)) window = 0;
-    return;
+    const mjp::SamplerTraits traits = checkpoint.network->sampler();
+    if (traits.kinds.empty()) return;  // it holds none, and refuses a window
+    mjp::SamplerOptions& sampler = options.policy.sampler;
+    const HeldActions held = HeldActionsOf(options.model);
+    if (held.prefix && sampler.parallel_window == mjp::kAutoWindow) sampler.parallel_window = 0;
+    const int steps = sampler.steps > 0 ? sampler.steps : traits.steps;
+    if (held.Allows(steps)) return;
+    const std::string most = std::to_string(held.warm_start);
+    throw mjp::Error(mjp::ExitCode::kUsage, options.model + ": the model's warm_start of " + most +
+                                                " needs --steps above " + most + ", not " +
+                                                std::to_string(steps) +
+                                                ": give more, or lower it in the model");
   }
   EvaluationOptions evaluation = EvaluationOf(options);
   TakeAttributes(file->policy().config, evaluation);

@@ -177,8 +177,11 @@ Json ModelOf(const std::string& path, const std::string& checkpoint,
   if (!mjp::RegisterPlugin()) throw mjp::EnvironmentError("the engine refused the plugin");
   // the policy and the settings of the certificate, whichever the model names
   std::map<std::string, std::string> attributes = ResolvedAttributes(policy);
-  // no settings of a certificate: the model's own stand, which those of a task file are already
-  for (const char* name : {"prefix", "warm_start"}) attributes.erase(name);
+  // no settings of a certificate: the model's own stand, which those of a task file are already;
+  // a policy without a sampler refuses them
+  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {
+    for (const char* name : {"prefix", "warm_start"}) attributes.erase(name);
+  }
   attributes["checkpoint"] = std::filesystem::absolute(checkpoint).string();
   mjp::SetAttributesInstead(attributes);
   const ModelPtr model = LoadModel(path);

@@ -22,9 +22,18 @@ std::unique_ptr<mjp::Policy> PolicyOfOne(const SharedCheckpoint& checkpoint,
 Json MachineOf(const mjp::Policy& policy);
 // SHA-256 of each of 32 chunks, from Push-T's first starts, that do not depend on the physics.
 Json DecisionsOf(const SharedCheckpoint& checkpoint, const mjp::PolicyOptions& options);
+// What the policies of a model say of actions that are held fixed.
+struct HeldActions {
+  bool prefix = false;  // which is done step by step, without a window
+  int warm_start = 0;   // the largest
+  bool Allows(int steps) const { return warm_start == 0 || warm_start < steps; }
+};
+// None of a task file, whose own are among the options.
+HeldActions HeldActionsOf(const std::string& model);
 // Sets what the options do not say to what the model says, where that is a task file: those
-// episodes are run, one at a time. Of any other model, that its prefix is held step by step.
-void TakeTask(CertifyOptions& options);
+// episodes are run, one at a time. Of any other model, that its prefix is held step by step; throws
+// Error where its warm start leaves no steps.
+void TakeTask(const mjp::Checkpoint& checkpoint, CertifyOptions& options);
 // Hash, score and outcome of each episode: of the model's task, else of Push-T.
 Json EpisodesOf(const SharedCheckpoint& checkpoint, const CertifyOptions& options);
 // The network's passes against double precision: largest, p99 and median difference.

@@ -7,6 +7,7 @@
 #include "apps/certify/checksums.h"
 #include "apps/certify/measures.h"
 #include "base/json.h"
+#include "policy/checkpoint/checkpoint.h"
 #include "policy/checkpoint/checkpoint_writer.h"
 #include "tests/support/goldens/act_cases.h"
 #include "tests/support/program.h"
@@ -202,6 +203,23 @@ class CertifyCartTest : public CertifyTest {
     return "certify " + Path("cart") + " " + folder_.Write("cart_pole.xml", xml);
   }
 
+  static std::string Key(const std::string& key, const std::string& value) {
+    return "<config key=\"" + key + "\" value=\"" + value + "\"/>";
+  }
+
+  // The same as no task, with `more` attributes and a latency.
+  std::string NoTask(const std::string& more) const {
+    const std::string camera = "<config key=\"camera\"";
+    const std::string what =
+        Cart(camera, Key("latency", "200") + Key("action_steps", "4") + more + camera);
+    const std::string xml = Path("cart_pole.xml");
+    std::string text = mjp_test::ReadText(xml);
+    for (size_t at; (at = text.find("\"task.")) != std::string::npos;)
+      text.replace(at, 6, "\"no_task.");
+    std::ofstream(xml) << text;
+    return what;
+  }
+
   // The certificate of `what`, of two episodes.
   mjp::Json Certificate(const std::string& what, const std::string& more) const {
     const Outcome made =
@@ -210,6 +228,8 @@ class CertifyCartTest : public CertifyTest {
     EXPECT_EQ(made.code, 0) << made.text;
     return mjp::ReadJson(Path("cart.json"));
   }
+
+  const std::string prefix_ = Key("prefix", "1");
 };
 
 TEST_F(CertifyCartTest, ItsTenSecondsRunWithItsSettings) {
@@ -225,39 +245,78 @@ TEST_F(CertifyCartTest, ItsTenSecondsRunWithItsSettings) {
 
 // The ten seconds of a model that is no task run as it says, where the certificate has no settings.
 TEST_F(CertifyCartTest, AModelThatIsNoTaskKeepsItsPrefixAndWarmStart) {
-  const std::string camera = "<config key=\"camera\"";
-  const auto attributes = [&](const std::string& more) {
-    const std::string what = Cart(camera,
-                                  "<config key=\"latency\" value=\"200\"/>"
-                                  "<config key=\"action_steps\" value=\"4\"/>" +
-                                      more + camera);
-    const std::string xml = Path("cart_pole.xml");
-    std::string text = mjp_test::ReadText(xml);
-    for (size_t at; (at = text.find("\"task.")) != std::string::npos;)
-      text.replace(at, 6, "\"no_task.");
-    std::ofstream(xml) << text;
-    return what;
-  };
-  const std::string prefix = "<config key=\"prefix\" value=\"1\"/>";
   const auto hash = [&](const std::string& more) {
-    const mjp::Json made = Certificate(attributes(more), "--steps 4");
+    const mjp::Json made = Certificate(NoTask(more), "--steps 4");
     EXPECT_TRUE(made["episodes"].contains("absent")) << "they are of Push-T";
     return made["model"]["hash"];
   };
-  const mjp::Json plain = hash(""), held = hash(prefix);
+  const mjp::Json plain = hash(""), held = hash(prefix_);
   EXPECT_NE(held, plain);
-  EXPECT_NE(hash(prefix + "<config key=\"warm_start\" value=\"2\"/>"), held);
-  const Outcome parallel = RunMjpolicy(attributes(prefix) +
+  EXPECT_NE(hash(prefix_ + Key("warm_start", "2")), held);
+  const Outcome parallel = RunMjpolicy(NoTask(prefix_) +
                                        " --backend cpu --parallel 4 --episodes 1 --timed 2 "
                                        "--out " +
                                        Path("cart.json"));
   EXPECT_EQ(parallel.code, 2) << parallel.text;
   EXPECT_THAT(parallel.text, HasSubstr("leave parallel out"));
   // whatever window would be faster on a GPU
-  CertifyOptions options;
-  options.model = Path("cart_pole.xml");
-  TakeTask(options);
-  EXPECT_EQ(options.policy.sampler.parallel_window, 0);
+  for (const char* text : {"1", "01"}) {
+    NoTask(Key("prefix", text));
+    CertifyOptions options;
+    options.model = Path("cart_pole.xml");
+    TakeTask(*mjp::LoadCheckpoint(Path("cart")), options);
+    EXPECT_EQ(options.policy.sampler.parallel_window, 0) << text;
+  }
+}
+
+// A policy that makes its chunk in one pass holds no actions, and is run without the attribute.
+TEST_F(CertifyCartTest, APolicyWithoutASamplerRunsInAModelWithPrefix) {
+  mjp::ActPolicyConfig config = mjp_test::SmallActConfig();
+  config.cameras = {{"observation.images.front", 3, 72, 96}};
+  config.state_dim = 2, config.environment_dim = 0, config.action_dim = 1;
+  mjp::WriteCheckpoint(Path("act"), *mjp_test::ActCheckpoint(config), mjp::WeightFormat::kF32);
+  NoTask(prefix_ + Key("warm_start", "2"));
+  const std::string certify =
+      "certify " + Path("act") + " " + Path("cart_pole.xml") + " --timed 2 ";
+  const Outcome made =
+      RunMjpolicy(certify + "--backend cpu --episodes 1 --out " + Path("act.json"));
+  ASSERT_EQ(made.code, 0) << made.text;
+  EXPECT_FALSE(mjp::ReadJson(Path("act.json"))["model"].contains("failure"));
+  const Outcome again = RunMjpolicy(certify + "--verify " + Path("act.json"));
+  EXPECT_EQ(again.code, 0) << again.text;
+  EXPECT_THAT(again.text, HasSubstr("equal             model hash"));
+}
+
+TEST_F(CertifyCartTest, AWarmStartWithoutStepsIsRefused) {
+  const std::string what = NoTask(prefix_ + Key("warm_start", "012"));
+  const Outcome refused = RunMjpolicy(what +
+                                      " --backend cpu --sampler ddim --steps 4 --episodes 1 "
+                                      "--timed 2 --out " +
+                                      Path("cart.json"));
+  EXPECT_EQ(refused.code, 1) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("cart_pole.xml: the model's warm_start of 12 needs --steps "
+                                      "above 12, not 4"));
+  EXPECT_FALSE(std::ifstream(Path("cart.json")).good());
+}
+
+// As earlier builds made it, on a GPU: in a window that the model's prefix does not allow.
+TEST_F(CertifyCartTest, SettingsThatTheModelDoesNotAllowAreNamed) {
+  mjp::Json made = Certificate(NoTask(prefix_ + Key("warm_start", "2")), "--steps 4");
+  const auto verify = [&](const char* key, int value) {
+    mjp::Json earlier = made;
+    earlier["settings"][key] = value;
+    earlier.erase("fields"), earlier.erase("checksum");
+    AddChecksums(earlier);
+    const Outcome outcome = RunMjpolicy("certify " + Path("cart") + " " + Path("cart_pole.xml") +
+                                        " --verify " + Stored(earlier));
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("certify the policy anew"));
+    return outcome.text;
+  };
+  EXPECT_THAT(verify("parallel_window", 4),
+              HasSubstr("changed.json: settings/parallel_window is 4, "
+                        "which the prefix of "));
+  EXPECT_THAT(verify("steps", 2), HasSubstr("settings/steps is 2, which the warm_start of 2 of "));
 }
 
 TEST_F(CertifyCartTest, AModelThatDivergesEndsWithItsFailure) {

@@ -27,6 +27,12 @@ Json EpisodeLists(const std::map<int, EpisodeResult>& episodes, const Evaluation
           {"video_paths", result.videos}};
 }
 
+mjp::Error Other(const std::string& file, const std::string& place, const Json& stored,
+                 const std::string& given) {
+  return BadInput(file + ": " + place + " is " + JsonText(stored) + ", but the episodes give " +
+                  given + "; delete the file and give --resume");
+}
+
 // Throws Error for the first value of a summary that is another than the episodes give. Times,
 // videos and notes do not follow from them, and what a file lacks says nothing wrong.
 void CheckValue(const std::string& file, const std::string& place, const Json& stored,
@@ -40,12 +46,17 @@ void CheckValue(const std::string& file, const std::string& place, const Json& s
       if (found == stored.end() || kFree.contains(key)) continue;
       CheckValue(file, place + (place.empty() ? "" : "/") + key, *found, value);
     }
+    // earlier builds gave those of some episodes
+    for (const char* key : {"avg_jerk", "avg_border_jump"}) {
+      const auto found = stored.find(key);
+      if (found != stored.end() && !computed.contains(key))
+        throw Other(file, place + "/" + key, *found, "none");
+    }
   } else if (computed.is_array() && same_kind) {
     for (size_t i = 0; i < computed.size(); ++i)
       CheckValue(file, place + "/" + std::to_string(i), stored[i], computed[i]);
   } else if (stored != computed) {
-    throw BadInput(file + ": " + place + " is " + JsonText(stored) + ", but the episodes give " +
-                   JsonText(computed) + "; delete the file and give --resume");
+    throw Other(file, place, stored, JsonText(computed));
   }
 }
 

@@ -1,16 +1,20 @@
 #include "tasks/results/compare.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 #include <map>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "tasks/results/report.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temp_dir.h"
 
 namespace mjp::app {
 namespace {
 
+using testing::HasSubstr;
 using Lines = std::vector<std::string>;
 
 EpisodeResult Episode(uint32_t seed, bool success, double score) {
@@ -97,6 +101,31 @@ TEST(CompareTest, SmoothnessIsOfAllEpisodesOrOfNone) {
   };
   EXPECT_EQ(jerk(cut), 7) << "an invalid episode has none";
   EXPECT_EQ(jerk(mixed), -1);
+}
+
+// Earlier builds wrote means over the episodes that have it.
+TEST(CompareTest, ASummaryWithSmoothnessThatTheEpisodesLackIsRefused) {
+  const mjp_test::TempDir folder;
+  const std::string run = R"({"task":"pusht","episodes":2,"seed":1,"shard":"0/1"})";
+  std::map<int, EpisodeResult> whole, mixed;
+  for (const int index : {0, 1}) {
+    whole[index] = mixed[index] = Episode(static_cast<uint32_t>(index), true, 1);
+    whole[index].smoothness = Smoothness{2, 4};
+  }
+  mixed[0].smoothness = Smoothness{2, 4};
+  const std::string file = folder.Write("eval_info.json", SummaryText(run, {}, whole, {}));
+  CheckSummary(file, run, {}, whole);
+  const std::string error = mjp_test::ErrorOf([&] { CheckSummary(file, run, {}, mixed); });
+  EXPECT_THAT(error,
+              HasSubstr("per_group/pusht/avg_jerk is 2.0, but the episodes give none; delete"));
+  mjp::Json summary = mjp::Json::parse(SummaryText(run, {}, mixed, {}));
+  const auto check = [&] {
+    return mjp_test::ErrorOf(
+        [&] { CheckSummary(folder.Write("eval_info.json", summary.dump()), run, {}, mixed); });
+  };
+  EXPECT_EQ(check(), "");
+  summary["overall"]["avg_border_jump"] = 3;
+  EXPECT_THAT(check(), HasSubstr("overall/avg_border_jump is 3"));
 }
 
 TEST(CompareTest, IntervalOfTheMeanMatchesTheNormalOne) {

@@ -190,14 +190,17 @@ void Recording::Begin(const mjModel* model, uint64_t seed) {
 
 bool Recording::ComesBack(const Place& from, Place to, bool again) {
   constexpr size_t kMost = 1 << 16;
-  bool back = false;
+  bool turns = false;
   if (!last_.empty() && from != last_) {
-    back = !again && left_.contains(HashOf(from));
-    if (left_.size() >= kMost) left_.clear();
-    left_.insert(HashOf(last_));
+    const size_t place = HashOf(from);
+    turns = !again && left_again_.contains(place);
+    if (left_.size() + left_again_.size() >= kMost) left_.clear(), left_again_.clear();
+    (came_back_ ? left_again_ : left_).insert(HashOf(last_));
+    // once alone it is a start that was saved
+    if (!again) came_back_ = left_.contains(place) || turns;
   }
   last_ = std::move(to);
-  return back;
+  return turns;
 }
 
 void Recording::TakesTurns(const mjModel* model) {
@@ -212,7 +215,7 @@ void Recording::TakesTurns(const mjModel* model) {
       "ahead in a copy";
   if (kept_ > 0) {
     why += "; " + std::to_string(kept_) +
-           " pieces of episodes are in it already: record anew into "
+           " episodes are in it already, which may be pieces: look at them, or record anew into "
            "another folder";
   }
   Refuse(model, why);
@@ -265,7 +268,8 @@ void Recording::End() {
   KeepRunning();
   before_.clear();
   last_.clear();
-  left_.clear();
+  left_.clear(), left_again_.clear();
+  came_back_ = false;
 }
 
 void Recording::KeepRunning() {

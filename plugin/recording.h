@@ -73,14 +73,17 @@ class Recording {
   MjpRecorder* recorder_ = nullptr;  // null: not the one that writes, or nothing was recorded yet
   enum class Episode { kNone, kRunning, kOver } episode_ = Episode::kNone;
   bool refused_ = false;
-  std::set<std::string> said_;       // causes, without their numbers
-  int64_t kept_ = 0, lost_ = 0;      // episodes
-  std::vector<mjtNum> before_;       // empty: no step was begun
-  double begin_ = 0;                 // the time of it
-  double from_ = 0, end_ = 0;        // the times before and after the last step
-  int64_t steps_ = 0;                // of the engine, in this episode
-  Place last_;                       // where the last step led to; empty: none since End
-  std::unordered_set<size_t> left_;  // hashes of places from which something else went on
+  std::set<std::string> said_;   // causes, without their numbers
+  int64_t kept_ = 0, lost_ = 0;  // episodes
+  std::vector<mjtNum> before_;   // empty: no step was begun
+  double begin_ = 0;             // the time of it
+  double from_ = 0, end_ = 0;    // the times before and after the last step
+  int64_t steps_ = 0;            // of the engine, in this episode
+  Place last_;                   // where the last step led to; empty: none since End
+  // Hashes of places from which something else went on; the second: of a run of steps that had
+  // come back to such a place itself.
+  std::unordered_set<size_t> left_, left_again_;
+  bool came_back_ = false;  // the last run of steps began at a place that was left
 };
 
 }  // namespace mjp

@@ -129,7 +129,8 @@ void UnitCheck::Controlled(const mjModel* model, int instance, const mjData* dat
     const bool clipped = !action.empty() && controls_.Clips(i, action[index]);
     cut_[i] = clipped || IsCut(model, address, data->ctrl[address]);
     if (!cut_[i] || jumped) inside_[i] = data->time;
-    if (data->time - inside_[i] < kLongClamped) continue;
+    if (said_clamped_ || data->time - inside_[i] < kLongClamped) continue;
+    said_clamped_ = true;
     if (!FirstNotice(model, instance, Notice::kClamped)) continue;
     const mjtNum* range = model->actuator_ctrlrange + 2 * address;
     const auto [low, high] = clipped ? *controls_.Clip(i) : std::pair(range[0], range[1]);

@@ -62,6 +62,7 @@ class UnitCheck {
   std::vector<mjtNum> inside_;  // simulated time at which each was last within its range
   mjtNum last_ = std::numeric_limits<mjtNum>::quiet_NaN();  // time of the step before
   bool checked_ = false;
+  bool said_clamped_ = false;  // by this simulation or another one
 };
 
 }  // namespace mjp

@@ -18,15 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file that can be part of a checkpoint, CLIP's beside it among them.
-bool CanCount(const fs::path& file) {
+// Whether a file can be part of a checkpoint: in a folder within one CLIP's files alone, since runs
+// write others there.
+bool CanCount(const fs::path& file, bool within) {
+  const fs::path name = file.filename();
+  if (within) return name == "config.json" || name == "vocab.json" || name == "merges.txt";
   const std::string extension = file.extension().string();
   return extension == ".json" || extension == ".safetensors" || extension == ".txt";
 }
 
 // Names, sizes and times of a checkpoint's files, also in folders within: changes when one is
-// written anew or added. The nearest files come first, so that a large tree costs no more than
-// kMost entries; hidden folders are left out.
+// written anew or added. All of its own count; of a large tree below no more than kMost entries
+// are seen, the nearest first. Hidden folders are left out.
 std::string Fingerprint(const fs::path& directory) {
   constexpr int kMost = 10000, kDepth = 4;
   std::vector<std::string> files;
@@ -35,12 +38,13 @@ std::string Fingerprint(const fs::path& directory) {
   for (int depth = 0; depth < kDepth && !folders.empty(); ++depth) {
     std::vector<fs::path> within;
     for (const fs::path& folder : folders) {
+      if (entries > kMost) break;
       std::error_code error;
       for (fs::directory_iterator each(folder, error), end; !error && each != end;
            each.increment(error)) {
-        if (++entries > kMost) break;
+        if (depth > 0 && ++entries > kMost) break;
         std::error_code gone;  // while it is looked at
-        if (CanCount(each->path()) && each->is_regular_file(gone)) {
+        if (CanCount(each->path(), depth > 0) && each->is_regular_file(gone)) {
           const auto time = each->last_write_time(gone).time_since_epoch().count();
           files.push_back(each->path().lexically_relative(directory).string() + " " +
                           std::to_string(each->file_size(gone)) + " " + std::to_string(time));

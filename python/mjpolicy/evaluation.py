@@ -51,6 +51,7 @@ def evaluate(checkpoint: str | os.PathLike[str], model: str | os.PathLike[str] |
         error = _core.PolicyError(words_of_error.strip())
         error.exit_code = done.returncode
         raise error
-    sys.stderr.write(done.stderr)
     result: dict[str, Any] = json.loads(done.stdout)
+    if sys.stderr:  # a program without a console has none
+        sys.stderr.write(done.stderr)
     return result

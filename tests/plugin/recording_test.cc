@@ -17,7 +17,7 @@
 #include "datasets/recording/writer.h"
 #include "datasets/workplace.h"
 #include "plugin/state.h"
-#include "tests/plugin/plugin_fixture.h"
+#include "tests/plugin/recording_fixture.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 
@@ -30,56 +30,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-void Replace(std::string& text, const std::string& what, const std::string& by) {
-  const size_t place = text.find(what);
-  ASSERT_NE(place, std::string::npos) << what;
-  text.replace(place, what.size(), by);
-}
-
-// models/cart_pole.xml in a host's loop: control steps of ten steps of the engine.
-class RecordingTest : public PluginTest {
- protected:
-  RecordingTest() {
-    policy_.config.action_dim = 1;
-    policy_.act = [this](const SeenInput& seen) {
-      std::vector<float> actions(policy_.config.horizon * policy_.config.action_dim);
-      for (size_t i = 0; i < actions.size(); ++i) {
-        actions[i] = 0.3f * std::sin(0.7f * i + seen.key.decision + seen.state.back());
-      }
-      return actions;
-    };
-  }
-
-  // Without a camera, which not every machine can draw.
-  static std::string CartPole(const std::string& record, const std::string& more = "") {
-    const auto bytes = mjp::ReadFile(MJPOLICY_SOURCE_DIR "/models/cart_pole.xml", 1 << 20);
-    std::string xml(bytes.begin(), bytes.end());
-    Replace(xml, "value=\"cart_random\"", "value=\"" + Folder() + "\"");
-    Replace(xml, R"(<config key="camera" value="front"/>)",
-            more + (record.empty() ? "" : Set("record", record)));
-    return xml;
-  }
-  static std::vector<mjtNum> Run(const mjModel* model, mjData* data, int steps) {
-    std::vector<mjtNum> states;
-    for (int i = 0; i < steps; ++i) {
-      mj_step(model, data);
-      states.insert(states.end(), data->qpos, data->qpos + model->nq);
-      states.insert(states.end(), data->ctrl, data->ctrl + model->nu);
-    }
-    return states;
-  }
-  std::string Recorded() const { return folder_ / "data"; }
-  std::vector<int64_t> Lengths() const {
-    Dataset dataset(Recorded());
-    EXPECT_THAT(Check(dataset, {}).problems, IsEmpty());
-    std::vector<int64_t> lengths;
-    for (const auto& episode : dataset.episodes()) lengths.push_back(episode.length);
-    return lengths;
-  }
-
-  TempDir folder_;
-};
 
 // first: a process with threads must not fork
 TEST_F(RecordingTest, AKillLosesTheEpisodeInFlight) {
@@ -321,51 +271,6 @@ TEST_F(RecordingTest, AnEpisodeBeginsWithTheLastOfItsTries) {
   Dataset dataset(Recorded());
   EXPECT_EQ(dataset.Read(0, *dataset.info().Find("observation.state")).values.numbers[0], 0);
 }
-
-// The engine's batch: simulations, steps for each in one call, whether each has an instance.
-struct BatchOf {
-  int simulations, steps;
-  bool persistent;
-};
-
-class BatchRecordingTest : public RecordingTest, public ::testing::WithParamInterface<BatchOf> {};
-
-TEST_P(BatchRecordingTest, IsAsOneSimulationOrSaysWhyNot) {
-  const auto [simulations, steps, persistent] = GetParam();
-  const ModelPtr model = Compile(CartPole(Recorded()));
-  mjBatchConfig config;
-  mjb_defaultConfig(&config);
-  config.nthread = 1;
-  config.persistent = persistent;
-  mjBatch* batch = mjb_makeBatch(model.get(), simulations, &config, nullptr, 0);
-  ASSERT_NE(batch, nullptr);
-  const DataPtr data(mj_makeData(model.get()));
-  for (int i = 0; i < simulations; ++i) {
-    mj_resetData(model.get(), data.get());
-    mjp::SetEpisodeSeed(model.get(), data.get(), i);
-    data->qpos[0] = 0.01 * i;
-    mj_getState(model.get(), data.get(), mjb_state(batch) + i * mjb_nstate(batch),
-                mjSTATE_INTEGRATION);
-  }
-  for (int step = 0; step < 60; step += steps) {
-    ASSERT_EQ(mjb_step(batch, nullptr, simulations, steps, mjSTAGE_NONE), 0);
-  }
-  mjb_deleteBatch(batch);
-  const std::vector<std::string> said = TakeWarnings();
-  if (persistent) {
-    EXPECT_THAT(said, ElementsAre(HasSubstr("another simulation of this process writes")));
-    EXPECT_THAT(Lengths(), ElementsAre(6));
-    return;
-  }
-  ASSERT_THAT(said, SizeIs(2));
-  EXPECT_THAT(said[0], HasSubstr("take turns"));
-  EXPECT_EQ(said[0].find("2 pieces of episodes are in it") != std::string::npos, steps == 10);
-  EXPECT_THAT(said[1], HasSubstr("episodes were not recorded, and none after them"));
-}
-
-INSTANTIATE_TEST_SUITE_P(Batches, BatchRecordingTest,
-                         ::testing::Values(BatchOf{3, 1, false}, BatchOf{3, 10, false},
-                                           BatchOf{3, 1, true}, BatchOf{3, 10, true}));
 
 TEST_F(RecordingTest, AnotherCauseIsSaidOfALaterSimulation) {
   const ModelPtr model = Compile(CartPole(Recorded()));

@@ -109,6 +109,8 @@ TEST_F(ChangedCheckpointTest, FilesInItsFoldersAreReadAgain) {
   EXPECT_EQ(log_.loads, 3);
   Write(folder_ / ".cache/other.json", "{}");
   Write(folder_ / "openai/clip/notes.log", "no part of a checkpoint");
+  Write(folder_ / "logs/info.json", "{}");
+  Write(folder_ / "checkpoint-1000/model.safetensors", "of a training beside it");
   Get(folder_.path());
   EXPECT_EQ(log_.loads, 3);
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plugin/state.h"
-#include "tests/plugin/recording_fixture.h"
+#include "tests/plugin/recording/recording_fixture.h"
 
 namespace mjp_test {
 namespace {

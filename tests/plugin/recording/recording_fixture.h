@@ -1,5 +1,5 @@
-#ifndef TESTS_PLUGIN_RECORDING_FIXTURE_H_
-#define TESTS_PLUGIN_RECORDING_FIXTURE_H_
+#ifndef TESTS_PLUGIN_RECORDING_RECORDING_FIXTURE_H_
+#define TESTS_PLUGIN_RECORDING_RECORDING_FIXTURE_H_
 
 #include <cmath>
 #include <string>
@@ -65,4 +65,4 @@ class RecordingTest : public PluginTest {
 
 }  // namespace mjp_test
 
-#endif  // TESTS_PLUGIN_RECORDING_FIXTURE_H_
+#endif  // TESTS_PLUGIN_RECORDING_RECORDING_FIXTURE_H_

@@ -17,7 +17,7 @@
 #include "datasets/recording/writer.h"
 #include "datasets/workplace.h"
 #include "plugin/state.h"
-#include "tests/plugin/recording_fixture.h"
+#include "tests/plugin/recording/recording_fixture.h"
 #include "tests/support/renderer.h"
 #include "tests/support/temp_dir.h"
 

@@ -94,7 +94,7 @@ CertifyOptions RepeatedOptions(const Json& stored, const Arguments& arguments) {
 // left these out, and so chose others.
 void CheckHeldActions(const CertifyOptions& options, const std::string& file) {
   const mjp::SamplerOptions& sampler = options.policy.sampler;
-  if (sampler.kind == mjp::SamplerKind::kAuto) return;  // it holds none
+  if (!HoldsActions(sampler.kind)) return;
   const HeldActions held = HeldActionsOf(options.model);
   const auto refuse = [&](const char* key, int value, const std::string& attribute) {
     throw mjp::BadInput(file + ": settings/" + key + " is " + std::to_string(value) + ", which " +

@@ -49,6 +49,10 @@ std::vector<EpisodeResult> Run(const Task& task, EvaluationOptions evaluation,
 
 }  // namespace
 
+bool HoldsActions(mjp::SamplerKind kind) {
+  return kind == mjp::SamplerKind::kDdpm || kind == mjp::SamplerKind::kDdim;
+}
+
 HeldActions HeldActionsOf(const std::string& model) {
   HeldActions held;
   if (model.empty()) return held;
@@ -70,8 +74,11 @@ void TakeTask(const mjp::Checkpoint& checkpoint, CertifyOptions& options) {
   const auto file = FileOf(options.model);
   if (!file) {
     const mjp::SamplerTraits traits = checkpoint.network->sampler();
-    if (traits.kinds.empty()) return;  // it holds none, and refuses a window
     mjp::SamplerOptions& sampler = options.policy.sampler;
+    const bool has_sampler = !traits.kinds.empty();
+    if (!has_sampler ||
+        !HoldsActions(sampler.kind == mjp::SamplerKind::kAuto ? traits.kind : sampler.kind))
+      return;
     const HeldActions held = HeldActionsOf(options.model);
     if (held.prefix && sampler.parallel_window == mjp::kAutoWindow) sampler.parallel_window = 0;
     const int steps = sampler.steps > 0 ? sampler.steps : traits.steps;

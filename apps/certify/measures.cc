@@ -178,8 +178,8 @@ Json ModelOf(const std::string& path, const std::string& checkpoint,
   // the policy and the settings of the certificate, whichever the model names
   std::map<std::string, std::string> attributes = ResolvedAttributes(policy);
   // no settings of a certificate: the model's own stand, which those of a task file are already;
-  // a policy without a sampler refuses them
-  if (policy.sampler.kind != mjp::SamplerKind::kAuto) {
+  // other samplers refuse them
+  if (HoldsActions(policy.sampler.kind)) {
     for (const char* name : {"prefix", "warm_start"}) attributes.erase(name);
   }
   attributes["checkpoint"] = std::filesystem::absolute(checkpoint).string();

@@ -28,6 +28,8 @@ struct HeldActions {
   int warm_start = 0;   // the largest
   bool Allows(int steps) const { return warm_start == 0 || warm_start < steps; }
 };
+// Whether a chain of this kind can hold actions; kAuto, which stands where there is none: no.
+bool HoldsActions(mjp::SamplerKind kind);
 // None of a task file, whose own are among the options.
 HeldActions HeldActionsOf(const std::string& model);
 // Sets what the options do not say to what the model says, where that is a task file: those

@@ -55,7 +55,9 @@ void Print(const RunModelResult& result) {
   for (const DrivenControl& control : result.controls) {
     std::printf("control         %s: %.4g to %.4g", control.name.c_str(), control.low,
                 control.high);
-    if (control.cut > 0) std::printf(", cut to its range %.0f %% of the time", 100 * control.cut);
+    if (control.cut > 0) {
+      std::printf(", cut to its range or action_clip %.0f %% of the time", 100 * control.cut);
+    }
     std::printf("\n");
   }
   if (!result.video.empty()) std::printf("video           %s\n", result.video.c_str());

@@ -27,11 +27,17 @@ bool CanCount(const fs::path& file, bool within) {
   return extension == ".json" || extension == ".safetensors" || extension == ".txt";
 }
 
+// Whether a folder within is no part of a checkpoint: a hidden one, or one of a training's.
+bool IsLeftOut(const std::string& folder) {
+  return folder.starts_with(".") || folder.starts_with("checkpoint") ||
+         folder.starts_with("pretrained_model");
+}
+
 // Names, sizes and times of a checkpoint's files, also in folders within: changes when one is
 // written anew or added. All of its own count; of a large tree below no more than kMost entries
-// are seen, the nearest first. Hidden folders are left out.
+// are seen, the nearest first.
 std::string Fingerprint(const fs::path& directory) {
-  constexpr int kMost = 10000, kDepth = 4;
+  constexpr int kMost = 10000, kDepth = 3;
   std::vector<std::string> files;
   std::vector<fs::path> folders = {directory};
   int entries = 0;
@@ -48,7 +54,7 @@ std::string Fingerprint(const fs::path& directory) {
           const auto time = each->last_write_time(gone).time_since_epoch().count();
           files.push_back(each->path().lexically_relative(directory).string() + " " +
                           std::to_string(each->file_size(gone)) + " " + std::to_string(time));
-        } else if (each->is_directory(gone) && each->path().filename().string()[0] != '.') {
+        } else if (each->is_directory(gone) && !IsLeftOut(each->path().filename().string())) {
           within.push_back(each->path());
         }
       }

@@ -21,7 +21,7 @@ struct RunModelOptions {
 // One control that the policy drove.
 struct DrivenControl {
   std::string name;
-  double low = 0, high = 0;  // of what was wanted
+  double low = 0, high = 0;  // of what was wanted, cut to action_clip
   double cut = 0;            // share of the control steps in which its range or action_clip cut it
 };
 

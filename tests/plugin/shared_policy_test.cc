@@ -110,7 +110,8 @@ TEST_F(ChangedCheckpointTest, FilesInItsFoldersAreReadAgain) {
   Write(folder_ / ".cache/other.json", "{}");
   Write(folder_ / "openai/clip/notes.log", "no part of a checkpoint");
   Write(folder_ / "logs/info.json", "{}");
-  Write(folder_ / "checkpoint-1000/model.safetensors", "of a training beside it");
+  Write(folder_ / "checkpoint-1000/config.json", "of a training beside it");
+  Write(folder_ / "checkpoints/last/pretrained_model/config.json", "of another");
   Get(folder_.path());
   EXPECT_EQ(log_.loads, 3);
 }

@@ -131,8 +131,14 @@ std::map<std::string, std::string> LearnerAttributes(const TaskFile& file, const
   if (said.action_steps == 0) {
     attributes["action_steps"] = std::to_string(LoadCheckpoint(checkpoint)->config.n_action_steps);
   }
-  if (said.action_steps == 0 || !said.replan_beyond) attributes["replan_beyond"] = "0";
-  if (how.cuda_device < 0) attributes["backend"] = "cpu";
+  if (said.action_steps == 0 || !said.replan_beyond) {
+    attributes["replan_beyond"] = "0";
+    attributes["replan_after"] = "";
+  }
+  if (how.cuda_device < 0) {
+    attributes["backend"] = "cpu";
+    attributes["precision"] = "";  // the GPU's
+  }
   return attributes;
 }
 

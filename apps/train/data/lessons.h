@@ -32,8 +32,8 @@ struct PlayedLessons {
 
 // By which attributes of the policy the learner of `checkpoint` plays, on the trainer's device: on
 // the CPU where how.cuda_device is negative. It plays as it is trained, however the checkpoint says
-// that the trained policy is executed: at temperature 1 and, where the task file does not say
-// otherwise, whole chunks. Throws Error for a checkpoint that cannot be read.
+// that the trained policy is executed: at temperature 1 and, where the task file has no
+// action_steps, whole chunks. Throws Error for a checkpoint that cannot be read.
 std::map<std::string, std::string> LearnerAttributes(const TaskFile& file, const LessonOptions& how,
                                                      const std::string& checkpoint);
 

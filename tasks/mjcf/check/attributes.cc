@@ -32,7 +32,7 @@ std::vector<std::string> CameraOrder(const TaskFile& file, const PolicyConfig& c
 }
 
 void OverAtStart::See(const mjtNum* sensors) {
-  int held = rules_.steps();  // as if it had held for as long as it must
+  int held = 0;  // what must hold for a while does not end an episode at once
   StepOutcome outcome;
   rules_.Judge(sensors, held, outcome);
   ++starts_;

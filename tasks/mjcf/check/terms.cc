@@ -153,10 +153,14 @@ std::string UnitWarning(const TermRow& row) {
   return text.str();
 }
 
-// Whether a clip leaves so little of a control's range that it looks wrong.
+// Whether a clip leaves so little of a control's range that it looks wrong. What training gave is
+// never too little.
 bool ClipsMost(const TermRow& row) {
-  constexpr double kLeast = 0.1;
-  return row.unclipped && Width(*row.seen) < kLeast * Width(*row.unclipped);
+  constexpr double kLeast = 0.1;  // of the range
+  if (!row.unclipped || Width(*row.seen) >= kLeast * Width(*row.unclipped)) return false;
+  const double margin = kLeast * Width(*row.seen);
+  return !row.trained || row.trained->first < row.seen->first - margin ||
+         row.trained->second > row.seen->second + margin;
 }
 
 std::string ClipWarning(const TermRow& row) {

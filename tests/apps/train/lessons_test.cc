@@ -176,6 +176,10 @@ TEST_F(LessonsTest, NoWeightDependsOnHowThePolicyIsExecuted) {
   EXPECT_EQ(attributes["temperature"], "1");
   EXPECT_EQ(attributes["action_steps"], "4");
   EXPECT_EQ(attributes["replan_beyond"], "0");
+  for (const char* name : {"replan_after", "precision"}) {
+    ASSERT_EQ(attributes.count(name), 1u) << name;
+    EXPECT_EQ(attributes[name], "") << "of the file, which goes with another value";
+  }
   how.cuda_device = 1;
   EXPECT_EQ(LearnerAttributes(file, how, said).count("backend"), 0u);
 }
